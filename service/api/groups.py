@@ -281,8 +281,8 @@ def document(answer: GroupAnswer) -> dict[str, Any]:
         body["follow_up_rebalance"] = outcome.assignment.follow_up_rebalance
     if answer.second is not None:
         body["follow_up"] = _assigned(answer.second)
-        if answer.second_is_alike is not None:
-            body["follow_up"]["alike"] = answer.second_is_alike
+        if answer.second_differences is not None:
+            body["follow_up"]["alike"] = not len(answer.second_differences)
     if answer.comparison is not None:
         body |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:

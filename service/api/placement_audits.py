@@ -157,7 +157,7 @@ def document(answer: AuditAnswer) -> dict[str, Any]:
         "placer": answer.placer.name,
         **named,
         "possible": audit.broken_rule is None,
-        "verdict": verdict(answer.placer.name, audit),
+        "verdict": verdict(answer.placer.name, audit, racks_known=bool(answer.cluster.rack_ids)),
         "parts": [_part(part, answer.first_id) for part in audit.parts],
         "broken_rule": audit.broken_rule and _broken_rule(answer, audit.broken_rule),
         "other_history": [_part(part, answer.first_id) for part in audit.other_history],

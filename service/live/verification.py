@@ -33,7 +33,7 @@ from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
 from service.live.connect.verification import check_connect_group
 from service.live.findings import Finding
-from service.planner.placement_audits.audit import audit
+from service.planner.placement_audits.audit import audit, history
 from service.strategies import GROUP_PROTOCOLS, PLACERS, REMOTE
 from service.wire.connect_protocol import CONNECT
 
@@ -101,7 +101,7 @@ def _check_topic(name: str, cluster: Cluster, placement: Ragged) -> Finding:
             return Finding("topic", name, placer, "alike", "the placer can draw it")
     for placer, result in zip(PLACERS_OF_KAFKA, audits, strict=True):
         if result.other_history:
-            return Finding("topic", name, placer, "alike", "the placer can draw it, if partitions or brokers were added later")
+            return Finding("topic", name, placer, "alike", f"the placer can draw it if it was {history(result.other_history)}")
     broken = audits[0].broken_rule
     return Finding("topic", name, PLACERS_OF_KAFKA[0], "differs", f"{broken.rule}: {broken.detail}" if broken else "")
 

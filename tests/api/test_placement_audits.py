@@ -230,6 +230,17 @@ def test_the_verdict_says_what_probably_happened(client, brokers, replicas, rule
     assert verdict in answer["verdict"]
 
 
+def test_without_racks_nothing_is_said_to_have_moved(client):
+    """A paste has none; what Kafka placed on racks is seldom what it could have placed without."""
+    racks = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
+    topic = {"brokers": racks, "partitions_count": 12, "replication_factor": 3, "random_seed": 1}
+    placements = client.post("/v1/replica-placements", json=topic).json["placements"]
+    assert audited(client, {"brokers": racks, "placements": placements})["possible"]
+    verdict = audited(client, {"brokers": [{"broker_id": i} for i in range(6)], "placements": placements})["verdict"]
+    assert "on brokers without racks; racks are not known (give the rack_id" in verdict
+    assert "If the brokers have none: partitions were probably moved" in verdict
+
+
 def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
     body = {"brokers": BROKERS_ON_RACKS, "placements": [{"partition_id": 0, "replicas": [0, 1]}]}
     answer = client.post("/v1/placement-audits", json=body).get_json()

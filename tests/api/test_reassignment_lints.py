@@ -117,7 +117,7 @@ def test_skew_and_moves_that_could_be_saved(client: FlaskClient) -> None:
     assert found(wasteful) == {("warning", "skew", "")}, "all leaders on one broker"
     rows = [("t", i, [2, 1]) for i in range(5)]
     details = [one["detail"] for one in linted(client, *rows, **EVEN)["findings"]]
-    assert details[0].startswith("Leaders are less even")
+    assert details[0].startswith("Preferred leaders are less even")
     fewest = "to make the cluster as even, 4 are enough (POST /v1/reassignments)."
     assert details[1] == f"The reassignment copies 5 replicas; {fewest}"
 

@@ -81,7 +81,7 @@ class GroupAnswer:
     first : the rebalance; second : the one that a cooperative assignor needs after it
     weighted_load : float64[members], the weight of each member's partitions, where partitions have weights
     moves : each partition that changes hands, if asked for or few
-    comparison, second_is_alike : with ``expected``
+    comparison : with ``expected``; second_differences : how ``second`` differs from that
     traffic : what crosses zones after the first rebalance; None without racks
     alternatives : the group under the assignors of ``compare``
     outcomes : other runs, where the library leaves something to chance
@@ -96,7 +96,7 @@ class GroupAnswer:
     weighted_load: Float64s | None
     moves: Moves | None
     comparison: GroupComparison | None
-    second_is_alike: bool | None
+    second_differences: Differences | None
     warnings: list[str]
     explanation: dict[str, Any] | None
     traffic: ZoneTraffic | None = None
@@ -159,7 +159,7 @@ def told(
         None if weights is None else weighted_load(first.rows, weights),
         _moves(question, first, budget),
         comparison,
-        None if second is None or comparison is None else not len(_differences(comparison.expected, second.outcome)),
+        None if second is None or comparison is None else _differences(comparison.expected, second.outcome),
         [*capacity_warnings(question), *_warnings(assignor, first), *(() if runs is None else (runs.sentence,))],
         assignor.explain(group, outcome.assignment, budget.explained) if question.explain and assignor.explain else None,
         zone_traffic(group, outcome.owners),

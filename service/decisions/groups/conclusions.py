@@ -1,5 +1,7 @@
 """What an assignment comes to, in a sentence."""
 
+import numpy as np
+
 from service.core.printable import counted
 from service.decisions.groups.answer import GroupAnswer, GroupComparison
 from service.decisions.groups.tables import difference_rows
@@ -18,13 +20,15 @@ def _assigned(answer: GroupAnswer) -> str:
         return "There are no members, so nothing is assigned."
     many = counted(int(load.max), "partition") if load.min == load.max else f"{load.min:,} to {load.max:,} partitions"
     parts = [f"{answer.assignor.name} gives {counted(members, 'member')} {many}{' each' * (members > 1)}"]
-    owned = movement.retained + movement.revoked
-    if owned:
-        moved = movement.moved if answer.second is None else movement.revoked  # which the second rebalance assigns
-        runs = (
-            "" if answer.outcomes is None else f" in this run, {answer.outcomes.movement['moved']} in {answer.outcomes.runs} runs"
-        )
-        parts.append(f"{moved:,} of {counted(owned, 'owned partition')} {'moves' if moved == 1 else 'move'}{runs}")
+    had = len(np.unique(answer.first.group.owned.values))
+    if had and answer.question.protocol == "share":
+        of = counted(movement.retained + movement.revoked, "owned partition")
+        parts.append(f"{movement.retained:,} of {of} {'stays' if movement.retained == 1 else 'stay'} with the member")
+    elif had:
+        moved, runs = answer.settled.movement.moved, ""
+        if answer.outcomes is not None and answer.second is None:
+            runs = f" in this run, {answer.outcomes.movement['moved']} in {answer.outcomes.runs} runs"
+        parts.append(f"{moved:,} of {counted(had, 'owned partition')} {'moves' if moved == 1 else 'move'}{runs}")
     if len(last.unassigned):
         parts.append(f"{counted(len(last.unassigned), 'partition goes', 'partitions go')} to no member")
     chance = first.assignment.left_open
@@ -35,16 +39,18 @@ def _assigned(answer: GroupAnswer) -> str:
 
 
 def _compared(answer: GroupAnswer, comparison: GroupComparison) -> str:
-    group, differing = comparison.expected, comparison.differences
+    group, differing, later = comparison.expected, comparison.differences, ""
+    if answer.second_differences is not None:
+        differing, later = answer.second_differences, ", after a second rebalance"
     left_open = comparison.left_open
     compared = counted(group.total_partitions - left_open, "partition")
     chance = f" Of {counted(left_open, 'partition')} the library leaves the member to chance." if left_open else ""
     name = f"The assignor {answer.assignor.name}"
     if not len(differing):
-        return f"{name} gives exactly what is expected: {compared}, {counted(len(group), 'member')}.{chance}"
+        return f"{name} gives exactly what is expected{later}: {compared}, {counted(len(group), 'member')}.{chance}"
     [first] = difference_rows(group, differing, 1)
     given, expected = (", ".join(first[each]) or "no member" for each in ("member_ids", "expected_member_ids"))
     return (
-        f"{name} gives {len(differing)} of {compared} to other members than expected, such as "
+        f"{name} gives {len(differing)} of {compared} to other members than expected{later}, such as "
         f"{first['topic_name']}-{first['partition_id']}: to {given}, expected {expected}.{chance}"
     )

@@ -16,6 +16,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
 from service.core.partitioners import PARTITIONERS, Partitioner
+from service.core.partitioners.model import AS_NULL, HASHED
 from service.core.printable import counted
 from service.planner.attribution.equivalents import classify, hash_all, probe_keys
 
@@ -259,11 +260,12 @@ def _notes(first: Topic, second: Topic) -> tuple[str, ...]:
         notes.append("the bytes of one topic's keys have to be the UTF-8 of the other's")
     elif formats == {"string", "uuid"}:
         notes.append("the strings have to be UUIDs in lower case, as UUIDSerializer writes them")
-    if first.partitioner.hash is not None and first.partitioner.empty_key != second.partitioner.empty_key:
-        notes.append("records with an empty key do not meet: one partitioner treats an empty key as no key")
+    if (first.partitions_count, second.partitions_count) == (1, 1):
+        return (*notes, "with one partition each, all records are on the same one, whatever the partitioners")
+    rules = {topic.partitioner.empty_key for topic in (first, second)}
+    if rules == {HASHED, AS_NULL} and formats <= {"string", *BYTES}:  # a number is never empty
+        notes.append("records with an empty key need not meet: one partitioner treats an empty key as no key")
     a, b = first.partitioner.hashing_rule, second.partitioner.hashing_rule
     if a is not None and b is not None and a.hash == b.hash and a.sign != b.sign and _signs_agree(first, second):
         notes.append("with this number of partitions, the sign rules agree; with others they need not")
-    if first.partitions_count == second.partitions_count == 1:
-        notes.append("with one partition each, keys meet whatever the partitioners")
     return tuple(notes)

@@ -27,6 +27,7 @@ from service.core.placers.draws import Draws, agreeing, misfit
 from service.core.placers.draws.seeds import find_seed
 from service.core.printable import counted
 from service.planner.placement_audits.evenness import MAX_STEPS, steps
+from service.planner.racks import GIVE_RACKS
 
 MAX_BOUNDARIES: Final = 64
 """Places at which a topic may have been grown that are tried, from the last possible one downwards."""
@@ -258,6 +259,9 @@ _CAUSES: Final = {
     "fenced-leader": "The broker was probably fenced after the topic was created.",
     "replication-factor": "The replication factor of some partitions was probably changed, or a reassignment is under way.",
 }
+_OF_RACKS: Final = ("rack-aware", "striped")
+"""The placers that look at racks."""
+
 _CLUSTERS: Final = {
     "as_given": "",
     "unfenced": " while no broker was fenced",
@@ -266,19 +270,24 @@ _CLUSTERS: Final = {
 """The clause for each ``Part.cluster``."""
 
 
-def verdict(placer: str, audit: PlacementAudit) -> str:
+def verdict(placer: str, audit: PlacementAudit, *, racks_known: bool) -> str:
     """Could the placer have placed the topic this way, and if not, what has probably happened? placer : its name"""
     broken = audit.broken_rule
     if broken is None:
         return f"The placer {placer} could have placed the topic this way."
     if audit.other_history:
-        return f"The placer {placer} could have placed the topic this way if it was {_history(audit.other_history)}."
+        return f"The placer {placer} could have placed the topic this way if it was {history(audit.other_history)}."
     if broken.row is None:
         return f"The placer {placer} refuses such a topic on these brokers, so they or the topic have probably changed since."
-    return f"The placer {placer} could not have placed the topic this way. {_CAUSES.get(broken.rule, _MOVED)}"
+    cause = _CAUSES.get(broken.rule, _MOVED)
+    if racks_known or broken.rule in _CAUSES or placer not in _OF_RACKS:
+        return f"The placer {placer} could not have placed the topic this way. {cause}"
+    without = f"The placer {placer} could not have placed the topic this way on brokers without racks"
+    return f"{without}; racks are not known ({GIVE_RACKS}). If the brokers have none: {cause[0].lower()}{cause[1:]}"
 
 
-def _history(parts: tuple[CreatedPart, ...]) -> str:
+def history(parts: tuple[CreatedPart, ...]) -> str:
+    """``created with 6 partitions, and 4 partitions added``. parts : as of ``PlacementAudit.other_history``"""
     created, *added = parts
     text = f"created with {counted(created.rows, 'partition')}{_CLUSTERS[created.cluster]}"
     return text + "".join(f", and {counted(part.rows, 'partition')} added{_CLUSTERS[part.cluster]}" for part in added)

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Int32s
+from service.core.model import NONE, Int32s
 from service.core.printable import all_of, counted
 from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.evenness import band, exact_band
@@ -132,14 +132,19 @@ def _not_empty(planned: Planned) -> Iterator[str]:
 
 
 def _without_leader(planned: Planned) -> Iterator[str]:
-    """What cannot be copied."""
-    stuck, rows = planned.leadership.stuck, planned.placements.replicas
-    if len(stuck):
+    """What cannot be copied, or keeps only replicas that are not in sync."""
+    lead, rows = planned.leadership, planned.placements.replicas
+    leaderless = lead.now[lead.stuck] == NONE
+    for stuck, is_leaderless in ((lead.stuck[leaderless], True), (lead.stuck[~leaderless], False)):
+        if not len(stuck):
+            continue
         waiting = np.intersect1d(rows.values[np.isin(rows.row_of_each_value(), stuck)], np.flatnonzero(planned.left))
-        have, they = ("has", "it") if len(stuck) == 1 else ("have", "they")
         ids = broker_names(planned.brokers.cluster.broker_ids[waiting].tolist())
         then = f"; {ids} {'is' if len(waiting) == 1 else 'are'} empty only then" if len(waiting) else ""
-        yield f"{planned.names(stuck)} {have} no leader, so {they} cannot be copied until a replica is back{then}"
+        have, they, keep = ("has", "it", "keeps") if len(stuck) == 1 else ("have", "they", "keep")
+        no_leader = f"{have} no leader, so {they} cannot be copied until a replica is back"
+        not_in_sync = f"{keep} only replicas that are not in sync, so the reassignment waits until one is"
+        yield f"{planned.names(stuck)} {no_leader if is_leaderless else not_in_sync}{then}"
 
 
 def _demotions(planned: Planned) -> Iterator[tuple[str, bool]]:
@@ -168,14 +173,11 @@ def _demotions(planned: Planned) -> Iterator[tuple[str, bool]]:
 
 def _why_led(planned: Planned, partitions: Int32s) -> str:
     """Why nobody else leads them."""
-    placements, then = planned.placements, planned.plan.replicas
-    may_lead = (planned.brokers.live & ~planned.brokers.demoted)[then.values]
-    others = np.bincount(then.row_of_each_value()[may_lead], minlength=len(then))[partitions] > 0
-    excluded = placements.excluded[partitions]
-    reasons = ["excluded"] * bool(excluded.any())
-    reasons += ["no other replica may lead"] * bool((~excluded & ~others).any())
-    reasons += ["no other replica is in sync"] * bool((~excluded & others).any())
-    return " or ".join(reasons)
+    lead, reasons = planned.leadership, np.full(len(partitions), "no other replica may lead", object)
+    reasons[np.isin(partitions, lead.refused)] = "the preferred leader is not in sync"
+    reasons[np.isin(partitions, lead.stuck)] = "the reassignment waits"
+    reasons[planned.placements.excluded[partitions]] = "excluded"
+    return " or ".join(dict.fromkeys(reasons))
 
 
 def _offers(planned: Planned) -> Iterator[str]:
@@ -185,17 +187,17 @@ def _offers(planned: Planned) -> Iterator[str]:
     if planned.placements.leaving is not None:
         new[planned.placements.leaving.values] = False
     new = np.flatnonzero(new)
-    if not len(new) or planned.copies or goal.objective != "fewest-moves" or goal.only_leaders:
+    movable = planned.plan.replicas.values[np.repeat(~planned.placements.excluded, planned.plan.replicas.lengths())]
+    if not len(new) or not len(movable) or planned.copies or goal.objective != "fewest-moves" or goal.only_leaders:
         return
     total = int(planned.loads[1].replicas[brokers.usable].sum())
-    share = total * float(brokers.weights[new].sum() / brokers.weights[brokers.usable].sum())
+    share = min(total * float(brokers.weights[new].sum() / brokers.weights[brokers.usable].sum()), len(movable))
     names = broker_names(brokers.cluster.broker_ids[new].tolist())
     stay, it = ("stay", "them") if len(new) > 1 else ("stays", "it")
-    about = f"about {share:,.0f}" if share >= 1 else "some"
-    yield (
-        f"{names.capitalize()} {stay} empty, for the fewest moves fill no broker: objective = even would give {it} {about} of "
-        f"the {counted(total, 'replica')}, as far as racks and limits allow"
-    )
+    gives = "evens out the load"
+    if share >= len(new):  # else brokers with replicas may keep them all
+        gives = f"would give {it} about {share:,.0f} of the {counted(total, 'replica')}, as far as the rules allow"
+    yield f"{names.capitalize()} {stay} empty, for the fewest moves fill no broker: objective = even {gives}"
 
 
 def _reassignments(planned: Planned, partitions: Int32s) -> str:

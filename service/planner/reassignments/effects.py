@@ -33,15 +33,19 @@ def effects(planned: Planned) -> Iterator[str]:
     for old in replaced[:NAMED].tolist():
         new = int(brokers.replaced_by[old])
         had, has = planned.on(old, after=False), planned.on(new, after=True)
-        all_taken = "" if np.isin(had, has).all() else f" {np.isin(had, has).sum():,} of {counted(len(had), 'replica')}"
-        yield f"Broker {ids[new]} takes over{all_taken} from broker {ids[old]}."
+        taken_over = int(np.isin(had, has).sum())
+        part = "" if taken_over == len(had) else f" {taken_over:,} of {counted(len(had), 'replica')}"
+        if taken_over:
+            yield f"Broker {ids[new]} takes over{part} from broker {ids[old]}."
     for name in names_of(goal) or ("bytes",) * (goal.balance == "bytes"):
-        skews = (load.spread(name).skew for load in reversed(loads))
-        yield "Of {}, the fullest broker has {:.2f} times the mean, {:.2f} times now.".format(name, *skews)
+        had, has = (load.spread(name) for load in loads)
+        now = f"{had.max:,.6g} ({had.skew:.2f} times the mean) now"
+        yield f"Of {name}, the fullest broker has {has.max:,.6g} ({has.skew:.2f} times the mean); {now}."
     yield from _disks(brokers, loads)
     for broker in np.flatnonzero(brokers.demoted & (loads[0].leaders > 0)).tolist():
-        had, has = (load.leaders[broker] for load in loads)
-        yield f"Broker {ids[broker]} goes from {had:,} to {has:,} preferred leaders."
+        led, leads = (int(load.leaders[broker]) for load in loads)
+        if led != leads:
+            yield f"Broker {ids[broker]} goes from {led:,} to {counted(leads, 'preferred leader')}."
     lead = planned.leadership
     if lead.known and len(lead.elected) and planned.copies:
         changes = int(((lead.now != lead.after) & (lead.after != NONE)).sum())
@@ -103,24 +107,28 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
     several = goal.racks != "none" and np.count_nonzero(usable) > 1
     gains = np.where(brokers.usable, after - before, 0)
     alone = (gains > 0) & (usable[racks] == 1) & several & (gains * 10 > before)
-    grown = np.argsort(-gains, kind="stable")
-    named = [broker for broker in grown.tolist() if alone[broker]][:NAMED] or grown[:1].tolist()
-    for broker in named:
-        if gains[broker] <= 0:
-            continue
-        counts = f"from {before[broker]:,} to {counted(after[broker], 'replica')}"
-        if not alone[broker]:
-            yield f"Broker {ids[broker]} gains the most: it goes {counts}."
-            continue
+    named = np.argsort(-gains, kind="stable")
+    named = named[alone[named]][:NAMED]
+    for broker in named.tolist():
         rack = int(racks[broker])
         only = "the only one left" if live[rack] > 1 else "the only one"
         where = f"in rack {cluster.rack_ids[rack]}" if rack < len(cluster.rack_ids) else "without a rack"
-        yield f"Broker {ids[broker]} goes {counts}: it is {only} {where}."
+        yield f"Broker {ids[broker]} goes {_goes(before[broker], after[broker])}: it is {only} {where}."
+    most = int(gains.max(initial=0))
+    if most and not len(named):
+        named = np.flatnonzero(gains == most)
+        how = f", {counted(most, 'replica')} each" if len(named) > 1 else f": it goes {_goes(before[named[0]], after[named[0]])}"
+        yield f"{broker_names(ids[named].tolist()).capitalize()} gain{'s' * (len(named) == 1)} the most{how}."
     evenness = loads[1].spread()
-    fullest = int(np.argmax(np.where(loads[1].counted, after, NONE))) if loads[1].counted.any() else NONE
-    if evenness.skew >= UNEVEN and fullest not in named:
-        replicas = counted(after[fullest], "replica")
-        yield f"Broker {ids[fullest]} is the fullest, with {replicas}, {evenness.skew:.2f} times the mean."
+    fullest = np.flatnonzero(after == after.max(initial=0))
+    if evenness.skew >= UNEVEN and loads[1].counted[fullest].all() and len(np.setdiff1d(fullest, named)):
+        are, each = ("is", "") if len(fullest) == 1 else ("are", " each")
+        replicas = f"{counted(after[fullest[0]], 'replica')}{each}, {evenness.skew:.2f} times the mean"
+        yield f"{broker_names(ids[fullest].tolist()).capitalize()} {are} the fullest, with {replicas}."
+
+
+def _goes(before: int, after: int) -> str:
+    return f"from {before:,} to {counted(after, 'replica')}"
 
 
 def timing_sentences(timing: BatchTiming, pace: Pace, unknown: Sequence[str], *, rates_known: bool) -> Iterator[str]:
@@ -172,9 +180,8 @@ def warnings(planned: Planned) -> Iterator[str]:
         yield from rackless(cluster, brokers.listed)
     if placements.in_progress is not None and placements.in_progress.any() and len(planned.changed):
         yield "Execute it when what is in progress is complete: kafka-reassign-partitions refuses it before without --additional."
-    holders = np.zeros(len(brokers), np.bool_)
-    holders[placements.replicas.values] = True
-    left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])
+    before, after = (racks[(load.replicas > 0) & brokers.listed] for load in planned.loads)
+    left = np.setdiff1d(before, np.union1d(after, racks[brokers.usable]))
     for rack in left[left < len(cluster.rack_ids)][:NAMED].tolist():
         yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
     if len(plan.outside):

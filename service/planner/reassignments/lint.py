@@ -138,8 +138,12 @@ def conclusion(found: Lint, brokers: Brokers, placements: Placements, reassigned
         text += "" if racks_accepted else f"; {RACKS_UNKNOWN}"
     if found.row_errors:
         missing.append("disks, evenness and copies (not with errors of partitions)")
-    elif placements.sizes is None or not (brokers.capacity_bytes != NO_LIMIT).any():
-        missing.append("disks (partition_bytes or capacity_bytes are not known)")
+    else:
+        unlimited = (brokers.capacity_bytes == NO_LIMIT) & brokers.listed
+        if placements.sizes is None or unlimited[brokers.listed].all():
+            missing.append("disks (partition_bytes or capacity_bytes are not known)")
+        elif unlimited.any():
+            missing.append(f"disks of {broker_names(brokers.cluster.broker_ids[unlimited].tolist())} (capacity_bytes not known)")
     missing.append("which replicas are in sync")
     return f"{text}. Not checked: {all_of(missing, len(missing))}."
 
@@ -211,7 +215,7 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     if not len(placements):
         return
     racks = reach(Permits.of(brokers, placements), partitions, (now.offsets, now.values), replicas.lengths()).racks
-    _lint_changes(brokers, reassigned, now, racks, findings)
+    _lint_changes(brokers, reassigned, now, exists, racks, findings)
 
 
 def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: Bools, findings: _Findings) -> None:
@@ -221,14 +225,12 @@ def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: 
     exists, was_there : bool[replicas], whether the broker is one of the cluster, and whether it has the replica now
     """
     fenced = exists & brokers.cluster.fenced[replicas.values]
-    closed = fenced | (exists & brokers.draining[replicas.values])
-    findings.add_replicas(
-        "error", "fenced-broker", np.flatnonzero(closed & ~was_there), "broker {} is fenced or draining, and gets a replica"
-    )
-    findings.add_replicas(
-        "warning", "fenced-broker", np.flatnonzero(closed & was_there), "broker {} is fenced or draining, and keeps a replica"
-    )
-    cordoned = exists & brokers.cordoned[replicas.values] & ~closed
+    draining = exists & brokers.draining[replicas.values] & ~fenced
+    for which, state in ((fenced, "fenced"), (draining, "draining")):
+        gets, keeps = (np.flatnonzero(which & there) for there in (~was_there, was_there))
+        findings.add_replicas("error", "fenced-broker", gets, f"broker {{}} is {state}, and gets a replica")
+        findings.add_replicas("warning", "fenced-broker", keeps, f"broker {{}} is {state}, and keeps a replica")
+    cordoned = exists & brokers.cordoned[replicas.values] & ~fenced & ~draining
     findings.add_replicas(
         "error", "cordoned-broker", np.flatnonzero(cordoned & ~was_there), "broker {} is cordoned, and gets a replica"
     )
@@ -237,11 +239,14 @@ def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: 
     findings.add_replicas("error", "unavailable-leader", np.flatnonzero(fenced & first), "broker {} is fenced and cannot lead")
 
 
-def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_usable: Int32s, findings: _Findings) -> None:
+def _lint_changes(
+    brokers: Brokers, reassigned: Reassigned, now: Ragged, exists: Bools, racks_usable: Int32s, findings: _Findings
+) -> None:
     """The rules about what changes.
 
     now : Ragged row → brokers, the current replicas; racks_usable : int32[rows], the racks that each may be on; both of another
         partition where the cluster does not have it
+    exists : bool[replicas], as of ``_lint_brokers``
     """
     known = reassigned.partitions != NONE
     replicas = reassigned.replicas
@@ -260,11 +265,11 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_u
         "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "the partition has these replicas in this order already"
     )
     racks, racks_now = (  # a broker that is gone is on no rack
-        distinct_in_rows(rows, brokers.racks()[rows.values], (rows.values != NONE) & brokers.listed[rows.values])
-        for rows in (replicas, now)
+        distinct_in_rows(rows, brokers.racks()[rows.values], there)
+        for rows, there in ((replicas, exists), (now, brokers.listed[now.values]))
     )
     possible = np.minimum(lengths, racks_usable)
-    usable = np.bincount(replicas.row_of_each_value()[replicas.values == NONE], minlength=len(lengths)) == 0
+    usable = np.bincount(replicas.row_of_each_value()[~exists], minlength=len(lengths)) == 0
     crowded = known & usable & (racks < possible)
     worse = racks < np.minimum(racks_now, possible)
 
@@ -287,7 +292,8 @@ def _lint_cluster(brokers: Brokers, placements: Placements, reassigned: Reassign
         if then.skew > before.skew and then.max >= then.mean + 1:  # else no plan with as many replicas has a smaller maximum
             counts = loads[1].totals[measure]
             most = int(np.argmax(np.where(loads[1].counted, counts, NONE)))
-            detail = f"{measure.capitalize()} are less even over the brokers: skew {before.skew:.3f} becomes {then.skew:.3f}; "
+            what = "Preferred leaders" if measure == "leaders" else "Replicas"
+            detail = f"{what} are less even over the brokers: skew {before.skew:.3f} becomes {then.skew:.3f}; "
             detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]:,} of {counts.sum():,}"
             findings.add_overall("warning", "skew", detail)
     copies = _copies(brokers, placements.replicas, after)

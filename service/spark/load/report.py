@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.core.printable import all_of, counted
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import duration, number, size
 from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
@@ -26,6 +27,8 @@ POINTS: Final = 400
 
 WHOLE: Final = 3
 """With more windows than this, the first and the last are not drawn."""
+
+_WITHOUT: Final = {"records_nobody_reads": "records without a group", "records_without_placement": "records without a placement"}
 
 _TITLES: Final = {"partition": "Partitions", "consumer": "Consumers", "broker": "Brokers"}
 
@@ -79,8 +82,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
     if summary["limits"]:
         remark = f"{number(breaches['stretches'])} times"
         figures.append(Figure("above a limit", number(breaches["subjects"]), remark, "bad" if breaches["subjects"] else "good"))
-    without = {"records_nobody_reads": "records without a group", "records_without_placement": "records without a placement"}
-    for name, text in without.items():
+    for name, text in _WITHOUT.items():
         if summary[name]:
             figures.append(Figure(text, number(summary[name]), "", "bad"))
     if summary["rejected"]:
@@ -166,7 +168,9 @@ def _verdict(summary: dict[str, Any]) -> str:
     breaches = summary["breaches"]
     if summary["limits"]:
         if not breaches["subjects"]:
-            return "Everything stayed within the limits."
+            windows = f"{counted(summary['span']['windows'], 'window')} of {summary['span']['window_seconds']:g} s"
+            missing = [f"{number(summary[name])} {text}" for name, text in _WITHOUT.items() if summary[name]]
+            return f"Nothing went above a limit in {windows}{'; not counted: ' * bool(missing)}{all_of(missing, 2)}."
         worst = breaches["worst"][0]
         name = worst["measure"].replace("_", " ")
         peak, limit = (_rate(worst[which], worst["measure"]) for which in ("peak", "limit"))

@@ -233,6 +233,7 @@ def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> di
         F.count_if(F.expr("committed_offset is not null and not expired")).alias("committed"),
         F.count_if("expired").alias("expired"),
         F.count("lag").alias("with_lag"),
+        F.count("trend").alias("with_trend"),
         F.sum("lag").alias("lag"),
         F.count_if(F.expr("lag > 0 and trend = 'growing'")).alias("falling_behind"),
     ).first()

@@ -36,8 +36,8 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
             Figure("lag", number(partitions["lag"]), f"over {counted(partitions['with_lag'], 'partition')}"),
             Figure(
                 "falling behind",
-                number(partitions["falling_behind"]),
-                "partitions with a growing lag",
+                number(partitions["falling_behind"] if partitions["with_trend"] else None),
+                f"partitions with a growing lag, of {number(partitions['with_trend'])} compared",
                 "bad" if partitions["falling_behind"] else "",
             ),
             Figure("unreadable records", number(unreadable), f"in {REJECTED_ROWS}", "bad" if unreadable else ""),
@@ -118,12 +118,19 @@ def _trend(slope: float | None, trend: str | None = None) -> str:
 
 
 def _verdict(summary: dict[str, Any]) -> str:
-    """The first sentence: who falls behind."""
-    partitions = summary["partitions"]
-    if not partitions["with_lag"]:
-        committed = counted(partitions["committed"], "partition")
-        return f"Offsets are committed for {committed}. Without log ends, their lag is unknown."
-    lag = f"{counted(partitions['lag'], 'record')} over {counted(partitions['with_lag'], 'partition')}"
-    if not partitions["falling_behind"]:
-        return f"No partition falls behind. The lag is {lag}."
-    return f"The lag of {counted(partitions['falling_behind'], 'partition')} grows: consumers fall behind. The lag is {lag}."
+    """The first sentences: who falls behind, the lag, and what is not known of both."""
+    committed, known, compared, behind, lag = (
+        summary["partitions"][name] for name in ("committed", "with_lag", "with_trend", "falling_behind", "lag")
+    )
+    if not known:
+        return f"Offsets are committed for {counted(committed, 'partition')}. No log end of them is known, and so no lag."
+    sentences = [f"The lag is {counted(lag, 'record')} over {counted(known, 'partition')}"]
+    if committed > known:
+        sentences[0] += f"; that of {committed - known:,} more is not known, for want of a log end"
+    if behind:
+        sentences.insert(0, f"The lag of {behind:,} of {counted(compared, 'partition')} grows: consumers fall behind")
+    elif compared:
+        sentences.insert(0, f"None of {counted(compared, 'partition')} falls behind")
+    else:
+        sentences.append("Whether it grows is not known: that takes log ends of several times")
+    return " ".join(f"{sentence}." for sentence in sentences)

@@ -137,7 +137,7 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
             0,
             (
                 "Brokers 4, 5 stay empty, for the fewest moves fill no broker: objective = even would give them about 3 of the 8 "
-                "replicas, as far as racks and limits allow."
+                "replicas, as far as the rules allow."
             ),
         ),
     ],

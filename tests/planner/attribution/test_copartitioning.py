@@ -81,7 +81,13 @@ def test_bytes_that_may_be_the_same_are_a_condition():
         topic("one", partitioner="librdkafka:consistent"), topic("two", partitioner="librdkafka:consistent_random")
     )
     assert rdkafka.joinable
-    assert "empty key" in rdkafka.notes[0]
+    assert "empty key need not meet" in rdkafka.notes[0]
+
+
+def test_a_number_is_no_empty_key_and_one_partition_has_every_record():
+    for n, key_format in ((12, "long"), (1, "string")):
+        writers = [topic(name, n, name, key_format) for name in ("librdkafka:consistent", "librdkafka:consistent_random")]
+        assert "empty key" not in " ".join(copartitioning(*writers).notes)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_the_fullest_disk_is_named_before_and_after() -> None:
     assert done[1] == "Broker 0 has the fullest disk, 83.3% of the bytes that it may hold; 133.3% now."
     done, _ = sentences(["a", "a"], rows, Goal("even", balance="bytes"), sizes=sizes, capacity_bytes=[100, 50])
     assert done[1:3] == [
-        "Of bytes, the fullest broker has 1.00 times the mean, 1.60 times now.",
+        "Of bytes, the fullest broker has 50 (1.00 times the mean); 80 (1.60 times the mean) now.",
         "Broker 1 has the fullest disk, 100.0% of the bytes that it may hold; now broker 0 with 80.0%.",
     ]
     done, _ = sentences(["a", "a"], rows, sizes=sizes, capacity_bytes=[0, 100])

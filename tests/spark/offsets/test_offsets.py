@@ -292,6 +292,10 @@ def test_rows_without_a_readable_time_are_rejected(pipeline, tmp_path):
     assert outcome.summary["rejected_log_ends"] == rejected
     assert (outcome.summary["records"]["records"], outcome.summary["records"]["unreadable"]) == (4, 2)
     assert outcome.summary["partitions"]["lag"] == 50
+    assert (
+        outcome.report.verdict
+        == "The lag is 50 records over 1 partition. Whether it grows is not known: that takes log ends of several times."
+    )
     rows = rows_of(outcome.tables[job.REJECTED_ROWS])
     reasons = [row["reason"] for row in rows]
     assert {reason: reasons.count(reason) for reason in rejected} == rejected
