@@ -7,8 +7,10 @@ import time
 
 import pytest
 
+from service.cli.pipeline import pipeline
 from tests.support.charts import CHART, CI_FILES, KUBERNETES, helm, loaded, pod_templates, render
 from tests.support.cluster import cluster
+from tests.support.golden import PROJECT
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +85,17 @@ def test_the_pipeline_may_make_pods_and_the_service_nothing(api):
         assert not api.may(f"{namespace}:allocator", "get", resource)
     for resource in ("secrets", "deployments", "nodes"):
         assert not api.may(f"{namespace}:allocator-pipeline", "get", resource)
+
+
+def test_the_spark_operators_schema_takes_the_example(api):
+    """Each field of it; its file is in the image, and its arguments are a command's."""
+    application = loaded((PROJECT / "examples" / "spark-application.yaml").read_text())
+    path = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/default/sparkapplications"
+    made = api.post(path, application, params={"fieldValidation": "Strict"})
+    assert made.status_code == 201, made.json()["message"]
+    job, *arguments = application["spec"]["arguments"]
+    assert pipeline.get_command(None, job).make_context(job, arguments).params["append"]
+    assert application["spec"]["mainApplicationFile"] == "local:///opt/allocator/pipeline.py"
 
 
 def test_it_goes_without_a_trace(api):

@@ -31,8 +31,9 @@ CUSTOM_RESOURCES = {
         "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
         "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
     ),
+    "github.com/kubeflow/spark-operator/v2@v2.3.0": ("config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml",),
 }
-"""Go modules that hold the definitions of the custom resources that the chart makes, and where in them."""
+"""Go modules that hold the definitions of the custom resources of the chart and of ``examples/``, and where in them."""
 
 
 class Cluster:
