@@ -69,7 +69,7 @@ def pipeline(cores: int) -> Iterator[Pipeline]:
 def command(path: str) -> float:
     """Seconds of ``pipeline skew`` as a user runs it, with the start of Python and of Spark."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ("pipeline", "skew", path, "--partitions", "6,12,24", "--current", "12", "--into", folder)
+        arguments = ("pipeline", "skew", path, "--partitions", "6,12,24", "--current-partitions", "12", "--into", folder)
         start = time.perf_counter()
         subprocess.run([sys.executable, "-m", "service", *arguments], check=True, capture_output=True)
         return time.perf_counter() - start

@@ -46,7 +46,7 @@ def main(keys: int, folder: Path) -> None:
 def _skew(records: Path, into: Path, *arguments: str) -> None:
     """Run ``partition-allocator pipeline skew``, which prints its figures."""
     chosen = [word for name in PARTITIONERS for word in ("--partitioner", name)]
-    everything = [str(records), *arguments, *chosen, "--current", "12", "--partitions", "6,12,18,24,48,96"]
+    everything = [str(records), *arguments, *chosen, "--current-partitions", "12", "--partitions", "6,12,18,24,48,96"]
     with suppress(SystemExit):  # status 1: no partition count is within the limit
         command.main(["pipeline", "skew", *everything, "--into", str(into), "--output", "table"], standalone_mode=False)
 

@@ -1,4 +1,7 @@
-"""Questions of the library: the same forms as the service's, read and written in this process. Nothing is limited."""
+"""Questions of the library: the same forms as the service's, read and written in this process. Nothing is limited.
+
+Among the fields of any question, ``detail="full"`` is ``?detail=full`` of the endpoint.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ def ask(path: str, body: dict[str, Any], output: Output, **query: bool) -> Any:
 
 def ask_exactly(path: str, body: dict[str, Any], output: Output, **query: bool) -> Any:
     """Like ``ask``, with None as null."""
-    return _answer(form_of(path), path, _text(body), output, **query)
+    form = form_of(path)
+    body, full = _detail(form, body)
+    return _answer(form, path, _text(body), output, full=full, **query)
 
 
 def ask_about_keys(
@@ -67,13 +72,15 @@ def ask_about_keys(
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} has {len(values)}" for name, values in columns.items())
         raise ValueError(f"Every column needs a value for each key: {lengths}.")
-    form, fields = form_of(path), _given({**fields, "key_format": key_format})
+    form = form_of(path)
+    fields, full = _detail(form, _given({**fields, "key_format": key_format}))
     if isinstance(column, list):  # which Arrow cannot hold
-        return _answer(form, path, _text({**fields, **_as_rows(form.stream, column, others)}), output, **query)
+        return _answer(form, path, _text({**fields, **_as_rows(form.stream, column, others)}), output, full=full, **query)
     table = pa.table(columns)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     # Through JSON, so that NumPy's numbers and tuples are what a body has.
-    return _answer(form, path, {**loads(_text(fields)), form.stream: BatchStream(batches[0], batches[1:])}, output, **query)
+    body = {**loads(_text(fields)), form.stream: BatchStream(batches[0], batches[1:])}
+    return _answer(form, path, body, output, full=full, **query)
 
 
 def _as_rows(stream: str, keys: list[Any], others: dict[str, Any]) -> dict[str, Any]:
@@ -88,6 +95,14 @@ def _as_rows(stream: str, keys: list[Any], others: dict[str, Any]) -> dict[str, 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _detail(form: Form[Any, Any], fields: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The fields of a body, and whether every figure is asked for; then a body with a detail of its own has the most."""
+    if fields.get("detail") != "full":
+        return fields, False
+    most = {"detail": "assignments"} if "detail" in form.schema.fields else {}
+    return {name: value for name, value in fields.items() if name != "detail"} | most, True
 
 
 def _text(body: dict[str, Any]) -> bytes:
@@ -117,7 +132,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"it has a value of type {type(value).__name__}")
 
 
-def _answer(form: Form[Any, Any], path: str, body: bytes | dict[str, Any], output: Output, **query: bool) -> Any:
+def _answer(form: Form[Any, Any], path: str, body: bytes | dict[str, Any], output: Output, *, full: bool, **query: bool) -> Any:
     if output not in ("dict", "arrow", "pandas"):
         raise ValueError(f"output must be 'dict', 'arrow' or 'pandas', not {output!r}")
     try:
@@ -125,6 +140,6 @@ def _answer(form: Form[Any, Any], path: str, body: bytes | dict[str, Any], outpu
     except Refused as refused:
         raise Rejected(refused.problem) from None
     if output == "dict" or form.table is None:
-        return Answer(loads(form.json(answer)), path)
+        return Answer(loads(form.json(answer, full=full)), path)
     table = form.table(answer)
     return table if output == "arrow" else table.to_pandas()

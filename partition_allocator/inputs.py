@@ -181,7 +181,7 @@ def group_topics(topics: Mapping[str, int] | Rows) -> list[dict[str, Any]]:
     return rows(topics, "topics")
 
 
-def group_members(members: int | Rows | Iterable[str], owned: Rows | None) -> list[dict[str, Any]]:
+def group_members(members: int | Rows | Iterable[str], owned_partitions: Rows | None) -> list[dict[str, Any]]:
     """The ``members`` of a group, with what they own."""
     if isinstance(members, str):
         raise TypeError(f'members must be a number, a list of ids or rows; for one member, pass ["{members}"].')
@@ -194,8 +194,8 @@ def group_members(members: int | Rows | Iterable[str], owned: Rows | None) -> li
     else:
         ids_or_rows = _listed(members)
         listed = rows([{"member_id": each} if isinstance(each, str) else each for each in ids_or_rows], "members")
-    if owned is not None:
-        _give(rows(owned, "owned"), listed)
+    if owned_partitions is not None:
+        _give(rows(owned_partitions, "owned_partitions"), listed)
     return listed
 
 
@@ -205,14 +205,14 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _give(owned: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
-    """Enter the partitions of ``owned`` as ``owned_partitions`` of the members; those of absent members have no owner."""
+    """Enter the rows of ``owned`` as ``owned_partitions`` of the members; those of absent members have no owner."""
     by_member: dict[str, dict[str, list[int]]] = {}
     for i, row in enumerate(owned):
         if row.get("member_id") is None:  # an unassigned partition
             continue
         for field, kind in (("member_id", str), ("topic_name", str), ("partition_id", SupportsIndex)):
             if not isinstance(row.get(field), kind):
-                raise TypeError(f"owned must have a {field} in each row, not {row.get(field)!r} as in row {i}.")
+                raise TypeError(f"owned_partitions must have a {field} in each row, not {row.get(field)!r} as in row {i}.")
         by_member.setdefault(row["member_id"], {}).setdefault(row["topic_name"], []).append(row["partition_id"])
     for member in members:
         member_id = member.get("member_id")

@@ -105,7 +105,7 @@ def plan(
     partitions_counts: Sequence[int] | None = None,
     *,
     records: Any = None,
-    sizes: Any = None,
+    bytes: Any = None,  # noqa: A002 - the field of the endpoint
     key_format: str | None = None,
     output: Output = "dict",
     **fields: Any,
@@ -114,7 +114,7 @@ def plan(
 
     keys : as for ``partitions``, one for each record, or with ``records`` different ones; None: throughput alone decides
     partitions_counts : the counts to compare
-    records, sizes : of each key, how many records it has, and their bytes
+    records, bytes : of each key, how many records it has, and their bytes
     output : "dict" is the answer; "arrow" and "pandas" its table, a row for each partitioner and count
     fields : the other fields of the endpoint, such as ``current_partitions_count``, ``max_skew`` and ``target_mb_per_second``
     Raises the errors of ``partitions``.
@@ -127,11 +127,11 @@ def plan(
     """
     question = {"partitions_counts": partitions_counts, **fields}
     weights = {} if records is None else {"records": inputs.integer_column(records, "records")}
-    weights |= {} if sizes is None else {"bytes": inputs.integer_column(sizes, "sizes")}
+    weights |= {} if bytes is None else {"bytes": inputs.integer_column(bytes, "bytes")}
     if keys is not None:
         return ask_about_keys("/v1/partition-count-plans", question, keys, weights, output, key_format)
     if weights:
-        raise TypeError("keys must be a list, an array or a column if there are records or sizes of each.")
+        raise TypeError("keys must be a list, an array or a column if there are records or bytes of each.")
     return ask("/v1/partition-count-plans", {**question, "key_format": key_format}, output)
 
 
@@ -181,19 +181,24 @@ def coordinator(group_id: str | None = None, *, explain: bool = False, **fields:
 
 
 def decode(
-    kind: str, data: bytes | None = None, *, key: bytes | None = None, value: bytes | None = None, **fields: Any
+    kind: str,
+    bytes: bytes | None = None,  # noqa: A002 - as for ``plan``
+    *,
+    key: bytes | None = None,
+    value: bytes | None = None,
+    **fields: Any,
 ) -> Answer:
     """The fields of captured bytes of clients and coordinators: the answer of ``POST /v1/decodings``.
 
     kind : "offsets", "subscription", "assignment" … (see openapi.yaml)
-    data : the bytes, if they are not a record; key, value : those of a record; a value of None is a tombstone
+    bytes : those that are no record; key, value : those of a record; a value of None is a tombstone
     fields : the other fields of the endpoint, such as ``records``
     Raises Rejected.
 
     >>> decode("assignment", bytes.fromhex("00010000000100066f72646572730000000100000002ffffffff"))["decoded"]["partitions"]
     [{'topic': 'orders', 'partition_id': 2}]
     """
-    captured = {"bytes_base64": inputs.base64(data, "data"), "key_base64": inputs.base64(key, "key")}
+    captured = {"bytes_base64": inputs.base64(bytes, "bytes"), "key_base64": inputs.base64(key, "key")}
     body: dict[str, Any] = {name: text for name, text in captured.items() if text is not None}
     if key is not None or value is not None:
         body["value_base64"] = inputs.base64(value, "value")
@@ -205,7 +210,7 @@ def assign(
     members: int | Rows | Iterable[str],
     assignor: str | None = None,
     *,
-    owned: Rows | None = None,
+    owned_partitions: Rows | None = None,
     explain: bool = False,
     frontier: bool = False,
     output: Output = "dict",
@@ -216,8 +221,7 @@ def assign(
     topics : topic → partition count, or rows with ``topic_name`` and ``partitions_count``
     members : a number of members, their ids, or rows with ``member_id`` and the other fields of a member
     assignor : one of ``assignors()``; default: that of the protocol, ``range`` for classic groups
-    owned : the partitions that members own: rows with ``topic_name``, ``partition_id``, ``member_id``, such as the table of an
-        earlier answer
+    owned_partitions : rows with ``topic_name``, ``partition_id``, ``member_id``, such as the table of an earlier answer
     explain : also answer how it was computed, as with ``?explain=true``
     frontier : for ``balanced``: also answer what fewer moves achieve, as with ``?frontier=true``
     output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``member_id``, or the
@@ -228,7 +232,7 @@ def assign(
     >>> assign({"orders": 7}, 3)["member_load"]["counts"]
     [3, 2, 2]
     """
-    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
+    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned_partitions)}
     return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output, explain=explain, frontier=frontier)
 
 
@@ -279,13 +283,13 @@ def member_counts(
     assignor: str | None = None,
     *,
     members_counts: Sequence[int] | None = None,
-    owned: Rows | None = None,
+    owned_partitions: Rows | None = None,
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
     """How a group would do with each number of members: the answer of ``POST /v1/member-count-plans``.
 
-    topics, members, assignor, owned : as for ``assign``, with the current members and, optionally, the ``lag`` of topics
+    topics, members, assignor, owned_partitions : as for ``assign``: the current members and, optionally, the ``lag`` of topics
     members_counts : the numbers to plan; default: from 1 to the number of partitions
     output : "dict" is the answer; "arrow" and "pandas" its table, a row for each assignor and number of members
     fields : the other fields of the endpoint, such as ``consumption_rate``, ``limits``, ``threads_per_pod`` and ``keda``
@@ -294,7 +298,7 @@ def member_counts(
     >>> member_counts({"orders": 24}, 10)["worth_using"]
     [1, 2, 3, 4, 5, 6, 8, 12, 24]
     """
-    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
+    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned_partitions)}
     return ask("/v1/member-count-plans", {"assignor": assignor, **group, "members_counts": members_counts, **fields}, output)
 
 
@@ -304,14 +308,14 @@ def rebalances(
     events: Rows = (),
     assignor: str | None = None,
     *,
-    owned: Rows | None = None,
+    owned_partitions: Rows | None = None,
     explain: bool = False,
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
     """Every rebalance of a group to which events happen: the answer of ``POST /v1/group-rebalances``.
 
-    topics, members, assignor, owned : as for ``assign``; without ``owned`` the group forms at 0 ms
+    topics, members, assignor, owned_partitions : as for ``assign``; without ``owned_partitions`` the group forms at 0 ms
     events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/groups.md)
     explain : also answer how it was computed, as with ``?explain=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of rebalances
@@ -322,7 +326,7 @@ def rebalances(
     >>> rebalances({"orders": 6}, 3, events, "cooperative-sticky")["totals"]["most_longest_idle_ms"]
     51500
     """
-    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
+    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned_partitions)}
     question = {"assignor": assignor, **group, "events": inputs.rows(events, "events"), **fields}
     return ask("/v1/group-rebalances", question, output, explain=explain)
 

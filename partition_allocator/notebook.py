@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from service.cli.members.command import picture as curve_of_members
+from service.cli.member_counts.command import picture as curve_of_members
 from service.cli.rebalances.pictures import picture
 from service.core.printable import printable
 from service.report.bars import bars

@@ -43,6 +43,7 @@ class AssignorSchema(ImplementationSchema):
     summary = fields.String()
     setting = fields.String("what selects it in the client's configuration")
     is_default = fields.Boolean("whether its client uses it, or puts it first, if nothing is configured")
+    rebalance_protocol = fields.String("of a classic group: `eager` or `cooperative`; null: another protocol", allow_none=True)
     kafka_versions = fields.List(fields.String(), "the releases of Kafka that it can reproduce")
     client_versions = fields.List(
         fields.String(),

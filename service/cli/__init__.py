@@ -19,11 +19,11 @@ COMMANDS: Final = {
     "check": ("service.cli.reassignments.check", "Check which partitions of a cluster are at risk."),
     "compare": ("service.cli.keys.partitioners", "Show the share of the records on which each pair of partitioners agrees."),
     "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
-    "disks": ("service.cli.reassignments.disks", "Plan moves between the disks of brokers."),
     "fingerprint": ("service.cli.keys.partitioners", "Identify the partitioners that wrote the records."),
     "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
-    "members": ("service.cli.members.command", "Plan how many members a group needs."),
-    "partition": ("service.cli.decisions", "Compute the partition of each key."),
+    "log-dirs": ("service.cli.reassignments.log_dirs", "Plan moves between the disks of brokers."),
+    "member-counts": ("service.cli.member_counts.command", "Plan how many members a group needs."),
+    "partitions": ("service.cli.decisions", "Compute the partition of each key."),
     "pipeline": ("service.cli.pipeline", "Analyse records and logs of any size on Spark."),
     "place": ("service.cli.decisions", "Place replicas on brokers."),
     "plan": ("service.cli.keys.plan", "Compare partition counts for a topic."),
@@ -40,9 +40,9 @@ COMMANDS: Final = {
 """Command → the module that has it under its own name, and its line in ``--help``."""
 
 ROOMS: Final = {
-    "Consumer groups": ("assign", "members", "rebalances", "upgrade"),
-    "Keys and topics": ("partition", "plan", "compare", "fingerprint"),
-    "Brokers": ("check", "reassign", "disks", "lint", "place", "audit"),
+    "Consumer groups": ("assign", "member-counts", "rebalances", "upgrade"),
+    "Keys and topics": ("partitions", "plan", "compare", "fingerprint"),
+    "Brokers": ("check", "reassign", "log-dirs", "lint", "place", "audit"),
     "A live cluster": ("snapshot", "verify", "watch"),
     "A server, and Spark": ("serve", "pipeline"),
     "More": ("body", "conform", "splits", "token"),
@@ -61,7 +61,7 @@ class Commands(PrintableGroup):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

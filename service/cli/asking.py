@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
+from service.cli import options
 from service.cli.errors import BAD_INPUT, note
 from service.web.media_types import CSV
 
@@ -94,7 +95,7 @@ def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: boo
 
 def _written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
     if form != "csv" or family.table is None:
-        return family.json(answer, full=form == "table")
+        return family.json(answer, full=form == "table" or options.full())
     from service.web.tables import written  # noqa: PLC0415 - as above
 
     return b"".join(written(family.columns(answer, CSV), CSV))
@@ -142,5 +143,5 @@ def _place(pointer: str) -> str:
     context = click.get_current_context()
     if (rest and not rest.isdecimal()) or context.get_parameter_source(field) is not ParameterSource.COMMANDLINE:
         return pointer
-    options = (param for param in context.command.params if isinstance(param, click.Option))
-    return next((option.opts[0] for option in options if option.name == field), pointer)
+    own = (param for param in context.command.params if isinstance(param, click.Option))
+    return next((option.opts[0] for option in own if option.name == field), pointer)

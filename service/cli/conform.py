@@ -18,6 +18,7 @@ from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import Subject, subject_of
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted, printable
+from service.parameters.types import duration
 from service.web.json.codec import dumps
 
 DIFFERS: Final = 1
@@ -46,16 +47,16 @@ _SHOWN: Final = 2_000
 @click.option(
     "--cases", type=click.IntRange(0, 10_000_000), default=1000, show_default=True, help="Random questions for each subject."
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random questions.")
+@click.option("--random-seed", "seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random questions.")
 @click.option("--kafka-version", help="Release of Kafka to compare assignors with. Default: the newest.")
 @click.option("--client-version", help="Release of the client, for assignors of clients.")
 @click.option(
     "--timeout",
     "seconds",
-    type=click.FloatRange(0.1, 3600),
-    default=10.0,
+    type=duration(0.1, 3600),
+    default="10s",
     show_default=True,
-    help="Seconds to wait for an answer.",
+    help="Time to wait for an answer.",
 )
 @options.output("table", "json", "junit")
 def conform(

@@ -1,4 +1,4 @@
-"""``partition``, ``assign`` and ``place``: options, or the JSON body of an endpoint → its answer.
+"""``partitions``, ``assign`` and ``place``: options, or the JSON body of an endpoint → its answer.
 
 ``assign`` and ``place`` also make the body from a description of a cluster.
 """
@@ -45,10 +45,10 @@ FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORM
 @click.option("--random-seed", type=int, help="Seed of partitioners that draw at random.")
 @options.EXPLAIN
 @options.OUTPUT
-def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, **fields: Any) -> None:
+def partitions(*, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, **fields: Any) -> None:
     """Compute the partition of each key.
 
-    partition-allocator partition order-1 order-2 --partitions 6
+    partition-allocator partitions order-1 order-2 --partitions 6
     """
     if partitions_count is None:
         if len(keys) > 1 or any(value is not None for value in fields.values()):
@@ -290,7 +290,7 @@ def _summary(answer: dict[str, Any]) -> str:
         spread, what = answer.get("member_load"), "partitions per member"
     if spread is None:
         spread, what = answer.get("broker_load", {}).get("replicas", {}), "replicas per broker"
-    if what == "keys per partition" and spread["mean"] * len(spread["counts"]) < 2:
+    if what == "keys per partition" and spread["mean"] < 1:
         return ""
     words = [f"{name} {spread[name]:.4g}" for name in ("min", "max", "mean") if name in spread]
     text = f"{what}: {', '.join(words)}; skew (max ÷ mean) {spread['skew']:.4g}" if words else ""

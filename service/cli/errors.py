@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO
@@ -32,9 +34,18 @@ class BadInput(click.ClickException):
     exit_code = BAD_INPUT
 
 
+def fitted(text: str, file: IO[Any]) -> str:
+    """The text as it may be printed; on a terminal in lines that end between words."""
+    text = printable(text)
+    if not file.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+
+
 def note(text: str) -> None:
-    """Print a line to standard error: above a progress bar, if there is one."""
-    print(printable(text), file=sys.stderr)  # noqa: T201 - click.echo writes to the stream below that of a progress bar
+    """Print a sentence to standard error: above a progress bar, if there is one."""
+    print(fitted(text, sys.stderr), file=sys.stderr)  # noqa: T201 - click.echo writes to the stream below that of a progress bar
 
 
 class PrintableGroup(click.Group):
@@ -63,7 +74,7 @@ class PrintableGroup(click.Group):
 
 
 class _PrintableError(BadInput):
-    """Shows another error: the usage as it is, then its sentence on one line, with the full stop that some of Click's lack."""
+    """Shows another error: the usage as it is, then its sentence, with the full stop that some of Click's lack."""
 
     def __init__(self, error: click.ClickException) -> None:
         super().__init__(error.message)
@@ -76,7 +87,7 @@ class _PrintableError(BadInput):
         usage, label, _ = whole.getvalue().partition("Error: ")
         sentence = printable(self.error.format_message())
         stop = "." if isinstance(self.error, click.UsageError) and not sentence.endswith((".", "?", "?)")) else ""
-        click.echo(f"{usage}{label}{sentence}{stop}", file=file, err=file is None)
+        click.echo(usage + fitted(f"{label}{sentence}{stop}", file or sys.stderr), file=file, err=file is None)
 
 
 @contextmanager

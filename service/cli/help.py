@@ -15,7 +15,7 @@ GROUPS: Final = {
     "starting_offsets ending_offsets schema_ids bootstrap_server command_config with_offsets_topic",
     "Limits": "disk_threshold tolerance moves_per_broker moves_per_log_dir moves_per_batch bytes_in_flight min_insync_replicas "
     "throttle_bytes_per_second throttle_utilization batch_seconds order time_limit seconds",
-    "Output": "output out folder into svg html explain frontier examples hottest_keys price_per_gb host port metrics_port "
+    "Output": "output detail out folder into svg html explain frontier examples hottest_keys price_per_gb host port metrics_port "
     "verbose run_id append tables",
 }
 """Group → the parameters in it; those of a column are input, and those named ``max_…`` limits. All others are what is asked."""

@@ -81,10 +81,10 @@ def check_no_file(file: str | None, snapshots: Sequence[BufferedReader]) -> None
         raise click.UsageError(f"Give either options or a file ({snapshots[0].name if snapshots else file}), not both.")
 
 
-def output(*forms: str, names: tuple[str, ...] = ("--output",), default: str | None = None) -> Callable[[Any], Any]:
+def output(*forms: str, default: str | None = None) -> Callable[[Any], Any]:
     """The option that names the form of the answer, for ``form``. default : None: table on a terminal, else json"""
     text = f"Form of the answer. Default: {default or 'table on a terminal, else json'}."
-    return click.option(*names, "output", type=click.Choice(forms), default=default, help=text)
+    return click.option("--output", type=click.Choice(forms), default=default, help=text)
 
 
 PRICE: Final = click.option("--price-per-gb", type=float, help="Price of 10⁹ bytes that cross zones, for their cost per month.")
@@ -92,12 +92,21 @@ EXPLAIN: Final = click.option("--explain", is_flag=True, help="Add an explanatio
 
 
 def form(output: str | None, *, explain: bool = False) -> str:
-    """The form of the answer, such as "table" or "json". Raises UsageError for an explanation in another form than JSON."""
-    if explain and output not in (None, "json"):
-        raise click.UsageError(f"--explain is for --output json, not {output}.")
-    if explain:
+    """The form of the answer, such as "table" or "json". Raises UsageError for what only JSON can have in another form."""
+    option = "--explain" if explain else "--detail" if full() else None
+    if option and output not in (None, "json"):
+        raise click.UsageError(f"{option} is for --output json, not {output}.")
+    if option:
         return "json"
     return output or ("table" if sys.stdout.isatty() else "json")
+
+
+_FULL: Final = "service.cli.detail"
+
+
+def full() -> bool:
+    """Does the command ask for every figure of the answer, by ``--detail full``?"""
+    return _FULL in click.get_current_context().meta
 
 
 FORMS: Final = (
@@ -128,7 +137,13 @@ def all_of(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 OUTPUT: Final = all_of(
     output("table", "json", "csv"),
-    click.option("--json", "output", flag_value="json", hidden=True, help="The same as --output json."),
+    click.option(
+        "--detail",
+        type=click.Choice(["full"]),
+        expose_value=False,
+        callback=lambda context, _, detail: detail and context.meta.update({_FULL: True}),
+        help="Add the figures that few need, such as stddev (JSON only).",
+    ),
 )
 FILE: Final = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 TABLE: Final = all_of(

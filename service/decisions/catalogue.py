@@ -10,6 +10,7 @@ from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.clients import LeadersAssignor
 from service.clients.streams.model import StreamsAssignor
 from service.core.partitioners import PARTITIONERS
+from service.decisions.rebalances.question import rebalance_protocol_of
 from service.strategies import GROUP_PROTOCOLS, PLACERS, Assignor
 
 
@@ -48,6 +49,7 @@ def assignors() -> list[dict[str, Any]]:
             "summary": assignor.summary,
             "setting": assignor.setting,
             "is_default": assignor.is_default,
+            "rebalance_protocol": rebalance_protocol_of(group_protocol, assignor) if isinstance(assignor, Assignor) else None,
             "kafka_versions": assignor.kafka_versions,
             "client_versions": assignor.client_releases,
         }

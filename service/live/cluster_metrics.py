@@ -57,7 +57,7 @@ GAUGES: Final = {
     ),
     "partition_allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
     "partition_allocator_cluster_group_recommended_members": (
-        "Fewest members that process the lag in time; without --member-rate, so that no member has more partitions than now.",
+        "Fewest members that process the lag in time; without --consumption-rate, with which none has more partitions than now.",
         ("group",),
     ),
     "partition_allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),

@@ -64,7 +64,7 @@ OBJECTIVE: Final = click.Option(
 )
 PACE: Final = (
     click.Option(["--order"], type=click.Choice(BATCH_ORDERS), help=f"Order of the batches. Default: {BATCH_ORDERS[0]}."),
-    _count("--duration", "duration_seconds", text="Seconds for all batches; raises the throttle as far as needed."),
+    _count("--duration-seconds", text="Seconds for all batches; raises the throttle as far as needed."),
     click.Option(
         ["--throttle-utilization"],
         type=SHARE,
@@ -80,13 +80,13 @@ PACE: Final = (
 
 PLANNING: Final = (
     _several(
-        "--include-topics",
+        "--included-topics",
         "included_topics",
         metavar="PATTERN",
         text="Topics to change, with * for any characters and ? for one; all others stay as they are.",
     ),
-    _several("--exclude-topics", "--exclude", "excluded_topics", metavar="PATTERN", text="Topics to leave as they are."),
-    _several("--to", "destinations", type=int, metavar="ID", text="Broker that may get replicas; no others may."),
+    _several("--excluded-topics", "excluded_topics", metavar="PATTERN", text="Topics to leave as they are."),
+    _several("--destination", "destinations", type=int, metavar="ID", text="Broker that may get replicas; no others may."),
     _several(
         "--broker-set",
         "broker_sets",

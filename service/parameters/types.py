@@ -44,6 +44,18 @@ def milliseconds(text: str) -> int:
 DURATION: Final = Parsed("duration", milliseconds, "a duration such as 500ms, 5s or 2m")
 
 
+def duration(least: float, most: float) -> Parsed:
+    """A duration within bounds, in seconds."""
+
+    def read(text: str) -> float:
+        value = milliseconds(text) / 1000
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return Parsed("duration", read, f"a duration from {least:g}s to {most:g}s, such as 5s or 2m")
+
+
 def _named(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:

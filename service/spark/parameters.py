@@ -10,7 +10,7 @@ import click
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.formats import FORMATS
-from service.parameters.types import NAMED_VALUE
+from service.parameters.types import DURATION, NAMED_VALUE
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 
@@ -66,7 +66,7 @@ PARTITION_COLUMN = click.Option(
     ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
 )
 SIZE_COLUMNS = click.Option(
-    ["--size-column", "size_columns"],
+    ["--bytes-column", "size_columns"],
     multiple=True,
     help="Column that counts towards a record's bytes: a string, bytes, or an integer size (in CSV, digits). Repeatable.",
 )
@@ -107,6 +107,7 @@ def shown(parameters: Iterable[click.Parameter], values: Mapping[str, Any]) -> d
         value = values.get(parameter.name or "")
         values_of = value if isinstance(value, tuple) else (value,)
         text = ",".join(each.name if isinstance(each, BufferedReader) else str(each) for each in values_of)
+        text = f"{value}ms" if parameter.type is DURATION else text
         hidden = not isinstance(parameter, click.Option) or parameter.name in ("into", "output")
         if not hidden and value not in (None, (), False, ""):
             default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)

@@ -40,10 +40,10 @@ def topics(tmp_path: Path) -> str:
 
 def test_members_uses_the_lag_of_a_paste() -> None:
     group = (case("lag-in-the-paste/group.txt"), "--snapshot", case("lag-in-the-paste/topics.txt"))
-    answer = json.loads(run("members", *group).stdout)
+    answer = json.loads(run("member-counts", *group).stdout)
     assert answer["current"]["worst_load"] == 450_000
     assert answer["worth_using"] == [1]
-    limited = run("members", *group, "--rate", "500", "--max-lag", "60s")
+    limited = run("member-counts", *group, "--consumption-rate", "500", "--max-lag", "60s")
     assert limited.exit_code == 1
     assert "900 s of lag" in json.loads(limited.stdout)["out_of_reach"]["max_lag_seconds"]
 
@@ -69,13 +69,13 @@ def test_a_lag_of_several_topics_with_gaps_is_used_as_far_as_it_is_known(tmp_pat
 
 def test_the_lag_of_a_group_without_members_counts_for_new_ones(tmp_path: Path, topics: str) -> None:
     idle = pasted(tmp_path, *(f"g a {i} 100 1{i}0 {i}0 - - -" for i in range(4)))
-    assert "has no members" in run("members", idle, "--snapshot", topics).stderr
-    answer = json.loads(run("members", idle, "--snapshot", topics, "--members", "2").stdout)
+    assert "has no members" in run("member-counts", idle, "--snapshot", topics).stderr
+    answer = json.loads(run("member-counts", idle, "--snapshot", topics, "--members", "2").stdout)
     assert answer["current_members_count"] == 2
     assert answer["current"]["worst_load"] == 50, "0 and 10, 20 and 30 of range"
 
 
-@pytest.mark.parametrize("command", ["assign", "rebalances", "members", "body group-assignments"])
+@pytest.mark.parametrize("command", ["assign", "rebalances", "member-counts", "body group-assignments"])
 def test_only_the_groups_table_infers_partition_counts(command: str) -> None:
     file = case("only-the-group-table/group.txt")
     result = run(*command.split(), file)
@@ -97,7 +97,7 @@ def test_plan_infers_the_partition_count_of_a_paste(tmp_path: Path) -> None:
 def test_a_command_says_which_tool_has_what_is_missing(tmp_path: Path, topics: str) -> None:
     assert "has no group: kafka-consumer-groups --describe prints it" in run("assign", topics).stderr
     lagless = pasted(tmp_path, *(f"g a {i} - - - m1-0 /h m1" for i in range(4)))
-    assert "kafka-consumer-groups --describe prints it" in run("members", lagless, "--rate", "5").stderr
+    assert "kafka-consumer-groups --describe prints it" in run("member-counts", lagless, "--consumption-rate", "5").stderr
 
 
 def test_a_gap_is_asked_for_and_a_group_without_members_gives_a_guess(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_members_complete_a_paste(tmp_path: Path, topics: str) -> None:
     assert run("assign", "--topic", "a:8").stderr.endswith("Missing option '--members'.\n")
 
 
-@pytest.mark.parametrize("command", ["assign", "rebalances --scale 4", "members"])
+@pytest.mark.parametrize("command", ["assign", "rebalances --scale 4", "member-counts"])
 def test_a_paste_that_refutes_that_all_read_all_topics(command: str) -> None:
     folder = case("sentence-subscriptions-assumed") + "/"
     result = run(*command.split(), folder + "mixgrp.txt", "--snapshot", folder + "mixtop.txt")
@@ -151,24 +151,24 @@ def test_an_assumption_that_fits_is_said_and_one_that_only_has_no_better_too(tmp
 
 
 def concluded(*words: str) -> str:
-    answer = json.loads(run("members", *words).stdout)
-    assert run("members", *words, "--output", "table").stdout.replace("\n", " ").startswith(answer["conclusion"][:60])
+    answer = json.loads(run("member-counts", *words).stdout)
+    assert run("member-counts", *words, "--output", "table").stdout.replace("\n", " ").startswith(answer["conclusion"][:60])
     return answer["conclusion"]
 
 
 def test_a_quantifier_ranges_over_what_was_planned_or_is_proven() -> None:
     orders = ("--topic", "orders:12", "--members", "2")
-    assert concluded(*orders, "--counts", "2,3", "--max-load", "2") == (
+    assert concluded(*orders, "--members-counts", "2,3", "--max-load", "2") == (
         "Neither 2 nor 3 members are within the limits; 6 members would be (12 partitions ÷ 2)."
     )
-    assert concluded(*orders, "--counts", "12,24", "--max-load", "4") == (
+    assert concluded(*orders, "--members-counts", "12,24", "--max-load", "4") == (
         "Of the numbers planned (12 and 24), 12 members are the fewest within the limits; now there are 2, not within them; "
         "3 members would do (12 partitions ÷ 4), which was not planned."
     )
     assert concluded(*orders, "--max-load", "4").startswith("3 members are the fewest within the limits;")
-    assert concluded(*orders, "--counts", "2,3").endswith("3 is the largest number planned; more may gain.")
-    assert concluded(*orders, "--counts", "2,12").endswith("More than 12 members gain nothing.")
-    share = concluded(*orders, "--group-protocol", "share", "--counts", "12,24")
+    assert concluded(*orders, "--members-counts", "2,3").endswith("3 is the largest number planned; more may gain.")
+    assert concluded(*orders, "--members-counts", "2,12").endswith("More than 12 members gain nothing.")
+    share = concluded(*orders, "--group-protocol", "share", "--members-counts", "12,24")
     assert "gain nothing" not in share, "several members share a partition"
 
 
@@ -205,7 +205,7 @@ def test_one_partition_has_all_the_lag(tmp_path: Path) -> None:
     assert concluded(str(file)).startswith("There is no lag, which does not tell")
     lag["log_end_offsets"] = [5, 5, 5, 1]
     file.write_text(json.dumps(body))
-    (negative, *_) = json.loads(run("members", str(file)).stdout)["warnings"]
+    (negative, *_) = json.loads(run("member-counts", str(file)).stdout)["warnings"]
     assert negative.startswith(
         "1 of 4 partitions has a committed offset beyond the end of the log (t-3): there is nothing to read"
     )
@@ -219,14 +219,14 @@ def test_what_is_not_committed_is_not_known() -> None:
         "read it. With latest: 1 member is the fewest within the limits; now there are 2, also within them."
     )
     assert concluded(folder + "/lagnull.json") == expected
-    assert concluded(folder + "/lagnull.txt", "--rate", "10", "--max-lag", "60s") == expected
-    unknown = run("members", folder + "/lagnull.json")
+    assert concluded(folder + "/lagnull.txt", "--consumption-rate", "10", "--max-lag", "60s") == expected
+    unknown = run("member-counts", folder + "/lagnull.json")
     assert unknown.exit_code == 1
     assert json.loads(unknown.stdout)["plans"][0]["meets"] == {"max_lag_seconds": None}
-    latest = run("members", folder + "/lagnull.json", "--offset-reset", "latest")
+    latest = run("member-counts", folder + "/lagnull.json", "--offset-reset-policy", "latest")
     assert latest.exit_code == 0
     assert json.loads(latest.stdout)["conclusion"].startswith("1 member is the fewest within the limits")
-    earliest = json.loads(run("members", folder + "/offset_reset.json").stdout)
+    earliest = json.loads(run("member-counts", folder + "/offset_reset.json").stdout)
     assert earliest["conclusion"].startswith("No number of members is within the limits: orders-0 alone has 90,000 s of lag")
     assert earliest["policies"][-1]["total_lag"] == earliest["plans"][0]["worst_load"], "KEDA counts the same"
 
@@ -241,7 +241,7 @@ def test_a_log_end_or_a_topic_that_is_not_known_is_named(tmp_path: Path) -> None
         "2 of 3 partitions have no known log end (t-1, u-0), so what is to be read there is not known. Without that: 1 member is "
         "the fewest within the limits."
     )
-    answer = json.loads(run("members", str(file)).stdout)
+    answer = json.loads(run("member-counts", str(file)).stdout)
     assert answer["current"]["worst_load_at_most"] is None
     assert answer["recommended"] is None
 
@@ -270,6 +270,8 @@ def test_the_lag_of_an_operators_group_counts(tmp_path: Path) -> None:
         for i in part["partition_ids"]
     ]
     lag = pasted(tmp_path, *rows, name="lag.txt")
-    answer = json.loads(run("members", case(OPERATORS[0]), *OPERATORS[1:], "--snapshot", lag, "--rate", "3000").stdout)
+    answer = json.loads(
+        run("member-counts", case(OPERATORS[0]), *OPERATORS[1:], "--snapshot", lag, "--consumption-rate", "3000").stdout
+    )
     assert answer["plans"][0]["worst_load"] == sum(int(row.split()[5]) for row in rows)
     assert answer["conclusion"].endswith("Lag is not a rate: partitions may have none because members read them.")

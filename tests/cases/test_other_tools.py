@@ -201,7 +201,7 @@ def test_burrow(file: str) -> None:
     assert owned(group) == {"billing-a/10.0.0.1": {"orders": [0]}, "billing-b/10.0.0.2": {"orders": [1]}}
     assert group["committed_offsets"][0]["offsets"] == [110, 50]
     assert description.topics[0]["log_end_offsets"] == [120, 90]
-    assert json.loads(run("members", str(TOOLS / file)).stdout)["plans"][0]["worst_load"] == 50
+    assert json.loads(run("member-counts", str(TOOLS / file)).stdout)["plans"][0]["worst_load"] == 50
 
 
 def test_burrow_lists_only_partitions_that_lag_in_its_status() -> None:
@@ -285,10 +285,10 @@ def test_a_member_of_an_old_log_is_its_client_if_only_one_can_be() -> None:
 
 def test_members_of_a_share_group_gain_beyond_the_partitions() -> None:
     group = (case("share-group-tool/members.txt"), "--snapshot", case("share-group-tool/topics.txt"))
-    shown = run("members", *group, "--output", "table").stdout
+    shown = run("member-counts", *group, "--output", "table").stdout
     assert "More may gain as well" in shown
     assert "gain nothing" not in shown
-    assert json.loads(run("members", *group, "--counts", "1-4").stdout)["worth_using"] == [1, 2, 4]
+    assert json.loads(run("member-counts", *group, "--members-counts", "1-4").stdout)["worth_using"] == [1, 2, 4]
 
 
 @pytest.mark.parametrize(

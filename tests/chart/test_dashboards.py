@@ -162,7 +162,7 @@ def watch(broker):
     """The port of a ``watch`` on a real broker, with a group of two members and a topic whose keys are sampled."""
     topic, port = broker.topic(4), free_port()
     broker.produce(topic, [(f"key-{i % 7}", "x" * 100) for i in range(300)])
-    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", broker.bootstrap, "--interval", "1"]
+    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", broker.bootstrap, "--interval", "1s"]
     with members_of(broker) as members:
         for _ in range(2):
             members.librdkafka("billing", [topic], **{"auto.commit.interval.ms": "500"})

@@ -15,7 +15,7 @@ from service.cli import main
 from tests.server.test_server import QUESTIONS
 from tests.support.golden import lines
 
-COMMANDS = {"partition": "/v1/partitions", "assign": "/v1/group-assignments", "place": "/v1/replica-placements"}
+COMMANDS = {"partitions": "/v1/partitions", "assign": "/v1/group-assignments", "place": "/v1/replica-placements"}
 
 
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -50,7 +50,7 @@ def test_a_pipe_gets_the_services_own_answer(client, command, tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "shown"),
-    [("partition", "a       3"), ("assign", "c1      4    orders 0 2 4 6"), ("place", "replicas (leader first)")],
+    [("partitions", "a       3"), ("assign", "c1      4    orders 0 2 4 6"), ("place", "replicas (leader first)")],
 )
 def test_a_terminal_gets_a_table(command, shown, tmp_path):
     text = on_a_terminal(command, QUESTIONS[COMMANDS[command]], tmp_path)
@@ -59,17 +59,17 @@ def test_a_terminal_gets_a_table(command, shown, tmp_path):
 
 
 def test_a_problem_goes_to_standard_error_with_its_place():
-    ended = run("partition", stdin='{"partitions_count": 0, "keys": []}')
+    ended = run("partitions", stdin='{"partitions_count": 0, "keys": []}')
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert "/partitions_count" in ended.stderr
 
 
 def test_no_fault_is_printed_twice():
-    ended = run_here("partition", stdin='{"partitions_count": 6, "keys": [], "partitioner": "librdkafka:murmer2"}')
+    ended = run_here("partitions", stdin='{"partitions_count": 6, "keys": [], "partitioner": "librdkafka:murmer2"}')
     assert ended.stderr.count("murmer2") == 1
     assert len(ended.stderr) < 300
-    ended = run_here("partition", stdin='{"partition_count": 6, "keys": []}')
+    ended = run_here("partitions", stdin='{"partition_count": 6, "keys": []}')
     assert ended.stderr == (
         "Error: 2 faults\n  /partitions_count: Missing data for required field.\n"
         "  /partition_count: Unknown field. Did you mean 'partitions_count'?\n"
@@ -80,7 +80,7 @@ def test_no_fault_is_printed_twice():
     ("arguments", "path", "body"),
     [
         (
-            "partition order-1 order-2 --partitions 6 --partitioner librdkafka",
+            "partitions order-1 order-2 --partitions 6 --partitioner librdkafka",
             "/v1/partitions",
             {"partitions_count": 6, "partitioner": "librdkafka:consistent_random", "keys": ["order-1", "order-2"]},
         ),
@@ -139,8 +139,8 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ("partition a b", "Missing option '--partitions'"),
-        ("partition order-1", "order-1: No such file or directory. To give keys as arguments, add --partitions."),
+        ("partitions a b", "Missing option '--partitions'"),
+        ("partitions order-1", "order-1: No such file or directory. To give keys as arguments, add --partitions."),
         ('splits --members 1 --ending-offsets {"t":{"0":8}}', "Missing option '--starting-offsets'"),
         ('splits --members 1 --starting-offsets {"t":{"1":8}} --ending-offsets {"t":{"1":8}}', "topic 't' lacks partition 0"),
         ("assign --topic orders:12", "Missing option '--members'"),
@@ -155,8 +155,8 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
         ("rebalances --topic orders:12 --members 2.5", "'2.5' is not a number of members"),
         ("place --brokers x,y", "neither a number of brokers nor ids"),
         ("place request.json --brokers 3", "not both"),
-        ("partition a --partitions 3 --explain --output csv", "--explain is for --output json"),
-        ("partitoin a", "No such command 'partitoin'. Did you mean 'partition'?"),
+        ("partitions a --partitions 3 --explain --output csv", "--explain is for --output json"),
+        ("partitoin a", "No such command 'partitoin'. Did you mean 'partitions'?"),
         ("pipeline skw", "No such command 'skw'. Did you mean 'skew'?"),
         ("body group-assignment", "No such command 'group-assignment'. Did you mean 'group-assignments' or 'reassignments'?"),
     ],
@@ -168,11 +168,11 @@ def test_bad_usage_is_status_2_and_a_sentence(arguments, text):
 
 
 def test_csv_is_the_services_table():
-    assert run_here("partition", "order-1", "--partitions", "6", "--output", "csv").stdout == '"record","partition_id"\n0,4\n'
+    assert run_here("partitions", "order-1", "--partitions", "6", "--output", "csv").stdout == '"record","partition_id"\n0,4\n'
 
 
 def test_explain_is_passed_on():
-    assert "explanation" in json.loads(run_here("partition", "--explain", stdin='{"partitions_count": 2, "keys": ["a"]}').stdout)
+    assert "explanation" in json.loads(run_here("partitions", "--explain", stdin='{"partitions_count": 2, "keys": ["a"]}').stdout)
 
 
 @pytest.mark.parametrize("name", ["placement/controller", "placement/reassign-generate", "placement/striped-topics"])

@@ -59,9 +59,9 @@ COMMANDS = [
     f"assign --topic a:3 --members 2 --assignor {EVIL}",
     "assign group.json --output table",
     f"assign topics.txt --group {EVIL}",
-    f"partition {EVIL} --partitions 3 --output table",
-    f"partition {EVIL} --partitions {EVIL}",
-    f"partition {EVIL} --partitions 3 --key-format long",
+    f"partitions {EVIL} --partitions 3 --output table",
+    f"partitions {EVIL} --partitions {EVIL}",
+    f"partitions {EVIL} --partitions 3 --key-format long",
     f"place --brokers {EVIL}",
     f"place --brokers 3 --topic {EVIL} --output table",
     f"plan {EVIL} --partitions 2",
@@ -124,8 +124,8 @@ def test_errors_of_click_are_sentences(command: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("command", "place"),
     [
-        ("partition {} --partitions 3 --key-format long", "/keys/0: "),
-        ("partition a --partitions {}", "--partitions: "),
+        ("partitions {} --partitions 3 --key-format long", "/keys/0: "),
+        ("partitions a --partitions {}", "--partitions: "),
         ("assign --topic a:3 --members 2 --max-moves {}", "--max-moves: "),
         ("place --brokers 3 --random-seed {}", "--random-seed: "),
     ],
@@ -163,7 +163,7 @@ def waits(process_id: int) -> bool:
 def test_a_full_disk_is_a_sentence(form: str) -> None:
     """With the status of an error: 1 says that a limit is exceeded."""
     with Path("/dev/full").open("wb") as full:
-        command = started(["partition", "a", "--partitions", "3", "--output", form], stdout=full)
+        command = started(["partitions", "a", "--partitions", "3", "--output", form], stdout=full)
         assert command.communicate()[1] == b"Error: Cannot write: No space left on device.\n"
     assert command.returncode == 2
 
@@ -172,7 +172,7 @@ def test_a_full_disk_is_a_sentence(form: str) -> None:
 def test_an_unread_answer_ends_the_command_like_other_programs(form: str) -> None:
     read, write = os.pipe()
     os.close(read)
-    command = started(["partition", "a", "--partitions", "3", "--output", form], stdout=write)
+    command = started(["partitions", "a", "--partitions", "3", "--output", form], stdout=write)
     os.close(write)
     assert command.communicate()[1] == b""
     assert command.returncode == 128 + signal.SIGPIPE
@@ -246,7 +246,7 @@ def test_one_is_singular(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["reassign --drain 1 --throttle 5", "reassign --into out", "disks --drain /d", "audit", "audit --into out"]
+    "command", ["reassign --drain 1 --throttle 5", "reassign --into out", "log-dirs --drain /d", "audit", "audit --into out"]
 )
 @pytest.mark.parametrize(
     "body",

@@ -56,7 +56,7 @@ def test_help_loads_no_library(arguments):
     assert not imported(f"from partition_allocator.__main__ import main; sys.argv = ['', *{arguments}]; main()") & {*HEAVY}
 
 
-@pytest.mark.parametrize("command", ["partition", "assign", "place", "serve", "token"])
+@pytest.mark.parametrize("command", ["partitions", "assign", "place", "serve", "token"])
 def test_help_of_a_command_loads_no_kernels(command):
     modules = imported(f"from service.cli import main; main(['{command}', '--help'])")
     assert not modules & {"numba", "pyarrow", "flask", "rich"}
@@ -65,7 +65,7 @@ def test_help_of_a_command_loads_no_kernels(command):
 @pytest.mark.parametrize(
     ("arguments", "other"),
     [
-        ("partition order-1 --partitions 6", {"service.core.assignors", "service.decisions.groups", "pyarrow.compute"}),
+        ("partitions order-1 --partitions 6", {"service.core.assignors", "service.decisions.groups", "pyarrow.compute"}),
         ("assign --topic orders:6 --members 2", {"service.planner.sizing", "service.core.partitioners"}),
         ("place --brokers 3", {"service.planner.attribution"}),
     ],
@@ -84,8 +84,8 @@ def test_one_answer_loads_one_assignor():
 @pytest.mark.parametrize(
     "arguments",
     [
-        "partition a --partitions many",
-        "partition missing.json",
+        "partitions a --partitions many",
+        "partitions missing.json",
         "assign missing.json",
         "place missing.json",
         "plan missing.csv --partitions 6",
@@ -135,7 +135,7 @@ def test_compiling_a_kernel_is_announced(tmp_path):
     assert second.stderr == ""
 
 
-@pytest.mark.parametrize("name", ["assign", "partition", "place", "plan", "rebalances", "token"])
+@pytest.mark.parametrize("name", ["assign", "partitions", "place", "plan", "rebalances", "token"])
 def test_an_example_is_on_one_line_of_80_columns(name):
     """Or it could not be copied."""
     command = main.get_command(click.Context(main), name)

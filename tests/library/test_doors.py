@@ -52,7 +52,7 @@ BIG = 2**64
         (
             "/v1/partition-count-plans",
             {"partitions_counts": [6], "key_format": "int", "histogram": [{"key": 2**31, "records": 2, "bytes": 5}]},
-            lambda: library.plan([2**31], [6], records=[2], sizes=[5], key_format="int"),
+            lambda: library.plan([2**31], [6], records=[2], bytes=[5], key_format="int"),
         ),
         (
             "/v1/partitioner-fingerprints",
@@ -119,10 +119,13 @@ def test_a_tombstone_has_no_value(client):
     [
         (lambda: library.assign(TOPICS, 2.5), "members must be a number"),
         (lambda: library.assign(TOPICS, {"a", "b"}), "members must be a number"),
-        (lambda: library.assign(TOPICS, 1, owned=[{"member_id": "a", "partition_id": 0}]), "owned must have a topic_name"),
         (
-            lambda: library.assign(TOPICS, 1, owned=[{"member_id": "a", "topic_name": "t", "partition_id": "0"}]),
-            "owned must have a p",
+            lambda: library.assign(TOPICS, 1, owned_partitions=[{"member_id": "a", "partition_id": 0}]),
+            "owned_partitions must have a topic_name",
+        ),
+        (
+            lambda: library.assign(TOPICS, 1, owned_partitions=[{"member_id": "a", "topic_name": "t", "partition_id": "0"}]),
+            "owned_partitions must have a p",
         ),
         (lambda: library.assign(TOPICS, 1, compare={"range"}), "compare cannot be written as JSON: it has a value of type set"),
         (lambda: library.rebalances(TOPICS, 1, [{"at_ms": 1j}]), "events cannot be written as JSON: .* complex"),
@@ -132,7 +135,7 @@ def test_a_tombstone_has_no_value(client):
         (lambda: library.plan(None, [6], records=[1]), "keys must be"),
         (lambda: library.partitions([BIG], 6), "keys must be of one type"),
         (lambda: library.partitions(np.array([1j]), 6), "keys must be of one type"),
-        (lambda: library.decode("assignment", "AAEA"), "data must be bytes, not str"),
+        (lambda: library.decode("assignment", "AAEA"), "bytes must be bytes, not str"),
         (lambda: library.reassign(3, {"orders": 5}), r"topics\['orders'\] must be"),
         (lambda: library.place(6, 3, 2, racks="2"), "racks must be an integer"),
     ],

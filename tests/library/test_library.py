@@ -164,7 +164,7 @@ def test_what_the_service_rejects_is_an_error_with_its_place():
 def test_an_assignment_is_what_the_next_one_starts_from(form):
     pytest.importorskip("pandas")
     before = assign({"orders": 7, "payments": 3}, 3, "cooperative-sticky", output=form)
-    after = assign({"orders": 7, "payments": 3}, ["member-1", "member-3"], "cooperative-sticky", owned=before)
+    after = assign({"orders": 7, "payments": 3}, ["member-1", "member-3"], "cooperative-sticky", owned_partitions=before)
     assert after["movement"]["retained"] == sum(member != "member-2" for member in list(map(str, rows(before))))
     assert after["movement"]["moved"] == 0, "the first of two rebalances"
 

@@ -53,7 +53,7 @@ def test_groups_of_java_and_of_brokers_are_alike(secured: SecuredBroker, tmp_pat
         commands = ["verify", "--bootstrap-server", broker.bootstrap, *(part for group in sizes for part in ("--group", group))]
         eventually(lambda: json.loads(run(*commands)[1])["totals"]["alike"], lambda alike: alike == 6)
         snapshot = look(broker, *sizes)
-        status, output = run(*commands, "--format", "junit")
+        status, output = run(*commands, "--output", "junit")
         suite = fromstring(output).find("testsuite")  # noqa: S314 - our own
         assert suite is not None
         assert (status, suite.get("tests"), suite.get("failures")) == (0, "6", "0")
@@ -145,7 +145,7 @@ def test_keys(secured: SecuredBroker) -> None:
     broker = secured.plain
     topic = broker.topic(12)
     broker.produce(topic, [(f"key-{i}", "") for i in range(300)], partitioner="murmur2_random")
-    status, output = run("verify", "--bootstrap-server", broker.bootstrap, "--topic", topic, "--keys", "200")
+    status, output = run("verify", "--bootstrap-server", broker.bootstrap, "--topic", topic, "--sample-keys", "200")
     findings = [finding for finding in json.loads(output)["findings"] if finding["kind"] == "keys"]
     assert [(status, finding["name"], finding["verdict"]) for finding in findings] == [(0, topic, "alike")]
     assert findings[0]["by"].startswith("java")

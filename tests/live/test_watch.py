@@ -32,7 +32,7 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,WATCHED:
 def test_clusters_come_and_go() -> None:
     """Groups and topics of a real broker are there, then nothing of them is, then those of a cluster with more of them are."""
     watched, port = free_port(), free_port()
-    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", f"127.0.0.1:{watched}", "--interval", "1"]
+    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", f"127.0.0.1:{watched}", "--interval", "1s"]
     options = ["--port", str(port), "--max-topics", "3", "--max-groups", "2"]
 
     def metrics() -> dict[str, float]:

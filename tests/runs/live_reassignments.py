@@ -82,7 +82,7 @@ class Operator:
 
     def snapshot(self, change: Callable[[dict[str, Any]], None] = lambda _: None, interval: int = 0) -> dict[str, Any]:
         """The live cluster without Kafka's own topics, also as the file ``snapshot.json``."""
-        words = ("snapshot", "--bootstrap-server", self.cluster.bootstrap, *(["--interval", str(interval)] if interval else []))
+        words = ("snapshot", "--bootstrap-server", self.cluster.bootstrap, *(["--interval", f"{interval}s"] if interval else []))
         taken: dict[str, Any] = json.loads(self.allocator(*words))
         taken["topics"] = [topic for topic in taken["topics"] if not topic.get("internal")]
         change(taken)
@@ -248,7 +248,9 @@ def within_broker_sets(operator: Operator) -> None:
         raise RuntimeError(f"the snapshot has {cordoned} as cordoned")
     sets = [{"topics": "orders*", "broker_ids": [1, 2, 3, 4, 5, 6]}, {"topics": "*", "broker_ids": [3, 4, 5, 6, 1]}]
     plan = operator.plan(
-        "--drain", "1", "--to", "3", "--to", "4", "--to", "6", "--racks", "spread", "--moves-per-broker", "3", broker_sets=sets
+        *("--drain", "1", "--destination", "3", "--destination", "4", "--destination", "6"),
+        *("--racks", "spread", "--moves-per-broker", "3"),
+        broker_sets=sets,
     )
     after = carried_out(operator, "orders", plan, before)
     came = {broker for part, row in placed(after).items() for broker in set(row) - set(placed(before)[part])}
@@ -284,7 +286,7 @@ def between_log_dirs(operator: Operator) -> None:
                 log_dir |= {"capacity_bytes": int(replicas / 0.9) if full else 50_000_000, "used_bytes": replicas + i}
 
     before = operator.snapshot(with_capacities)
-    plan = operator.plan("--drain", f"1:{at[1][1]}", "--disk-threshold", "0.85", "--throttle", "20000000", command="disks")
+    plan = operator.plan("--drain", f"1:{at[1][1]}", "--disk-threshold", "0.85", "--throttle", "20000000", command="log-dirs")
     after = stored_in(carried_out(operator, "disks", plan, before))
     sizes = stored_in(before)[at[3]]
     if any(topic == "disks" for topic, _ in after[at[1]]):

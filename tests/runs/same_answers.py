@@ -52,11 +52,11 @@ GROUPS: Final = 12
 """Drawn for each assignor; a classic one is asked for up to six rebalances of each."""
 
 COMMANDS: Final = (
-    "partition order-1 order-2 --partitions 12",
+    "partitions order-1 order-2 --partitions 12",
     "assign --topic orders:6 --members 2",
     "assign {0}/operators-cluster/members.txt --snapshot {0}/operators-cluster/topics.txt",
     "assign {0}/sentence-subscriptions-assumed/mixgrp.txt --snapshot {0}/sentence-subscriptions-assumed/mixtop.txt",
-    "members {0}/lag-in-the-paste/group.txt --snapshot {0}/lag-in-the-paste/topics.txt",
+    "member-counts {0}/lag-in-the-paste/group.txt --snapshot {0}/lag-in-the-paste/topics.txt",
     "rebalances {0}/only-the-group-table/group.txt",
     "place --brokers 3 --partitions 6 --replication-factor 2",
     "reassign {0}/operators-cluster/topics.txt --drain 1",

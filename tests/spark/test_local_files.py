@@ -25,7 +25,8 @@ DRAW = np.random.default_rng(29)
 KEYS = [f"k{i}" if i % 7 else None for i in DRAW.zipf(1.4, 3_000) % 400]
 PARTITIONS = DRAW.integers(0, 6, 3_000).tolist()
 PLAN = ["--key-column", "id", "--partitioner", "java", "--partitioner", "librdkafka:consistent"]
-SKEW = ["--partitions", "6,9,12", "--current", "6", "--duration-seconds", "10", "--max-partition-records-per-second", "60"]
+SKEW = ["--partitions", "6,9,12", "--current-partitions", "6", "--duration-seconds", "10"]
+SKEW += ["--max-partition-records-per-second", "60"]
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -87,7 +88,7 @@ def records(tmp_path):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_plan_writes_what_skew_writes(records, suffix, tmp_path):
     file = records(suffix)
-    size = ("--size-column", "size")
+    size = ("--bytes-column", "size")
     ours = run("plan", file, *PLAN, *SKEW, *size, "--into", str(tmp_path / "ours"))
     theirs = run("pipeline", "skew", file, *PLAN, *SKEW, *size, "--into", str(tmp_path / "theirs"))
     assert ours == theirs
@@ -310,7 +311,7 @@ def test_a_folder_that_cannot_be_replaced_keeps_its_results(write, tmp_path, mon
         return write_bytes(path, data)
 
     monkeypatch.setattr(type(into), "write_bytes", full)
-    refused = CliRunner().invoke(main, [*options, "--current", "3"])
+    refused = CliRunner().invoke(main, [*options, "--current-partitions", "3"])
     assert refused.exit_code == 2
     assert "No space left on device" in refused.stderr
     assert {path.name: path.read_bytes() for path in into.iterdir()} == before

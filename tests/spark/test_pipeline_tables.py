@@ -65,7 +65,7 @@ def test_fleet_and_reassign_read_them(tables: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_load_reads_them(tables: Path, tmp_path: Path, watched: Callable[[str], AbstractContextManager[None]]) -> None:
-    """Its consumers and its brokers, which have no bytes without --size-column."""
+    """Its consumers and its brokers, which have no bytes without --bytes-column."""
     records = pa.table({"topic": ["orders"] * 6, "partition": [0, 1, 2, 3, 4, 5], "timestamp": [0, 1, 2, 3, 4, 60_000]})
     pq.write_table(records, tmp_path / "records.parquet")
     options = ("--groups", str(tables / "groups.parquet"), "--placements", str(tables / "topics.parquet"))

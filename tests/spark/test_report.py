@@ -47,8 +47,8 @@ def test_a_formula_is_a_label():
 
 
 def test_a_report_begins_with_its_verdict_its_date_and_its_parameters():
-    page = Report("Skew", "a.csv", (), "All is even.").html("2026-11-22 05:08 UTC", {"--current": "12"})
-    places = [page.index(text) for text in ("<h1>Skew", "All is even.", "2026-11-22 05:08 UTC", "--current 12")]
+    page = Report("Skew", "a.csv", (), "All is even.").html("2026-11-22 05:08 UTC", {"--current-partitions": "12"})
+    places = [page.index(text) for text in ("<h1>Skew", "All is even.", "2026-11-22 05:08 UTC", "--current-partitions 12")]
     assert places == sorted(places)
 
 
@@ -65,7 +65,7 @@ def test_options_that_were_left_alone_are_not_shown(monkeypatch):
         "partitioners": ("sarama",),
         "current": 12,
     }
-    assert shown(JOB.parameters, values) == {"--partitioner": "sarama", "--current": "12"}
+    assert shown(JOB.parameters, values) == {"--partitioner": "sarama", "--current-partitions": "12"}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     assert pages.date() == "1970-01-01 00:00 UTC"
 

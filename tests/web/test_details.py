@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from click.testing import CliRunner
+
+import partition_allocator as library
+from service.cli import main
 
 GROUP = {
     "topics": [{"topic_name": "t", "partitions_count": 3}],
@@ -40,3 +46,21 @@ def test_another_value_is_refused(client):
     refused = client.get("/v1/partitions?key=a&partitions_count=3&detail=more")
     assert (refused.status_code, refused.json["errors"][0]["detail"]) == (422, "Must be full.")
     assert "stddev" in client.get("/v1/partitions?key=a&partitions_count=3&detail=full").json["distribution"]
+
+
+def test_the_library_and_the_command_line_have_them_too():
+    body, details = QUESTIONS["/v1/group-assignments"]
+    short, full = (library.assign(**body, **more) for more in ({}, {"detail": "full"}))
+    assert names(full) - names(short) == details
+    command = ["assign", "--topic", "t:3", "--members", "a,b", "--compare", "consumer"]
+    short, full = (json.loads(CliRunner().invoke(main, [*command, *more]).stdout) for more in ((), ("--detail", "full")))
+    assert names(full) - names(short) == details
+    refused = CliRunner().invoke(main, [*command, "--detail", "full", "--output", "csv"])
+    assert (refused.exit_code, "--detail is for --output json, not csv." in refused.stderr) == (2, True)
+
+
+def test_a_simulation_with_all_details_has_its_assignments():
+    answer = library.rebalances({"t": 3}, 2, detail="full")
+    assert (answer["detail"], "assignments" in answer["rebalances"][0]) == ("assignments", True)
+    command = ["rebalances", "--topic", "t:3", "--members", "2", "--scale", "3", "--detail", "full"]
+    assert json.loads(CliRunner().invoke(main, command).stdout)["detail"] == "assignments"

@@ -180,7 +180,7 @@ def assignment_body(description: Description, group_id: str | None, **given: Any
 
 
 def lag_body(description: Description, group_id: str | None, **given: Any) -> dict[str, Any]:
-    """The body of ``members``: that of ``group_body``, with the lag of the group as far as offsets tell it."""
+    """The body of ``member-counts``: that of ``group_body``, with the lag of the group as far as offsets tell it."""
     body = group_body(description, group_id, **given)
     if not description.groups:
         return body
@@ -217,7 +217,7 @@ def plan_body(description: Description, topic_name: str | None, partitions_count
 
 
 def log_dir_body(description: Description, broker_ids: tuple[int, ...] = ()) -> dict[str, Any]:
-    """The body of ``disks``. Notes name the brokers whose directories are not known, or seem to be on one disk."""
+    """The body of ``log-dirs``. Notes name the brokers whose directories are not known, or seem to be on one disk."""
     made = bodies.log_dir_plan(description, broker_ids)
     log_dirs = {row["broker_id"]: row.get("log_dirs") or () for row in description.log_dirs}
     unknown = [broker["broker_id"] for broker in description.brokers if not log_dirs.get(broker["broker_id"])]

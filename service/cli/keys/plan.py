@@ -35,14 +35,16 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
 @options.TABLE
 @options.SNAPSHOT
-@click.option("--topic", "topic_name", help="Topic in the snapshot, which gives --current and the rates. Default: the only one.")
+@click.option(
+    "--topic", "topic_name", help="Topic in the snapshot, which gives --current-partitions and the rates. Default: the only one."
+)
 @click.option(
     "--partitions", "partitions_counts", type=COUNTS, help="Counts to compare: 12,18,24 or 12-48:12. Default: proposed."
 )
-@click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
+@click.option("--current-partitions", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
 @click.option("--records-column", help="Column with the number of records of each key. Default: each row is a record.")
-@click.option("--size-column", "--bytes-column", "size_column", help="Column with the total bytes of these records.")
+@click.option("--bytes-column", "size_column", help="Column with the total bytes of these records.")
 @click.option("--duration-seconds", type=float, help="Time span of the records, in seconds.")
 @click.option("--records-per-second", type=float, help="Records per second of the topic, instead of --duration-seconds.")
 @click.option("--bytes-per-second", type=float, help="Bytes per second of the topic, instead of --duration-seconds.")
@@ -190,9 +192,10 @@ def _has_throughput(question: dict[str, Any]) -> bool:
 def _print_throughput(answer: bytes, form: str) -> None:
     if printed(answer, form):
         return
-    for line in _throughput_lines(loads(answer)):
-        click.echo(line)
-    click.echo("With a FILE of keys, plan also shows their skew with this count; hot keys may need more, or no count may fit.")
+    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
+
+    further = "With a FILE of keys, plan also shows their skew with this count; hot keys may need more, or no count may fit."
+    Console().say(*_throughput_lines(loads(answer)), further)
 
 
 def _print_plans(answer: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from service.cli.inputs import read_input
 from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
+from service.parameters.types import duration
 from service.web.json.codec import loads
 from service.wire.connect_protocol import CONNECT
 
@@ -52,9 +53,8 @@ CLUSTER: Final = all_of(
     click.option(
         "--timeout",
         "time_limit",
-        type=click.FloatRange(1, 86400),
-        metavar="SECONDS",
-        default=300.0,
+        type=duration(1, 86400),
+        default="5m",
         show_default=True,
         help="Longest time to wait for the brokers. What has not arrived by then is unknown.",
     ),
@@ -217,11 +217,11 @@ def as_json(data: bytes) -> bytes:
 @CLUSTER
 @click.option(
     "--interval",
-    type=click.FloatRange(0, 3600),
-    default=0.0,
-    help="Seconds between two readings, which give rates. Default: one reading.",
+    type=duration(0, 3600),
+    default="0s",
+    help="Time between two readings, which give rates: 10s. Default: one reading.",
 )
-@output("json", "jsonl", "parquet", names=("--output", "--format"), default="json")
+@output("json", "jsonl", "parquet", default="json")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output.")
 @pipeline_tables.OPTION
 def snapshot(

@@ -43,9 +43,12 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
 @click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
 @CLUSTER
 @click.option(
-    "--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Number of records to read from each topic (live only)."
+    "--sample-keys",
+    "keys_count",
+    type=click.IntRange(1, 1_000_000),
+    help="Number of records to read from each topic (live only).",
 )
-@options.output("table", "json", "junit", names=("--output", "--format"))
+@options.output("table", "json", "junit")
 def verify(
     *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],
     group_ids: tuple[str, ...], with_offsets_topic: bool, time_limit: float, keys_count: int | None, output: str | None,
@@ -54,13 +57,13 @@ def verify(
 
     partition-allocator verify --snapshot cluster.json --group billing
 
-    It compares each group with its assignor's answer, each topic with the placements that the placer can draw, and with --keys
-    each topic's records with the partitioners of all clients. The cluster is a snapshot (--snapshot) or a live one
+    It compares each group with its assignor's answer, each topic with the placements that the placer can draw, and with
+    --sample-keys each topic's records with the partitioners of all clients. The cluster is a snapshot (--snapshot) or a live one
     (--bootstrap-server). The exit status is 1 if something differs, else 3 if a group or topic given by name was not found.
     """
     if file is not None:
         if bootstrap_server or command_config or keys_count:
-            raise click.UsageError("--snapshot needs no --bootstrap-server, --command-config or --keys.")
+            raise click.UsageError("--snapshot needs no --bootstrap-server, --command-config or --sample-keys.")
         document = read_snapshot(file)
         findings = list(_findings(document, topic_names, group_ids))
     else:

@@ -16,7 +16,7 @@ from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
 from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
-from service.parameters.types import DURATION
+from service.parameters.types import DURATION, duration
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=GroupedCommand)
 @CLUSTER
-@click.option("--interval", type=click.FloatRange(1, 86400), default=60.0, show_default=True, help="Seconds between snapshots.")
+@click.option("--interval", type=duration(1, 86400), default="1m", show_default=True, help="Time between snapshots.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics endpoint.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port of the metrics endpoint.")
 @click.option(
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 @click.option("--max-topics", type=click.IntRange(0), default=200, show_default=True, help="Topics with series of their own.")
 @click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
 @click.option("--max-members", type=click.IntRange(0), default=500, show_default=True, help="Members with series of their own.")
-@click.option("--member-rate", type=click.FloatRange(0, min_open=True), help="Records that a member processes per second.")
-@click.option("--max-lag", type=DURATION, help="How long every member may take to process its lag: 60s. With --member-rate.")
+@click.option("--consumption-rate", type=click.FloatRange(0, min_open=True), help="Records that a member processes per second.")
+@click.option("--max-lag", type=DURATION, help="How long every member may take to process its lag: 60s. With --consumption-rate.")
 def watch(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
     with_offsets_topic: bool, time_limit: float, interval: float, host: str, port: int, sample_keys: int | None,
-    max_topics: int, max_groups: int, max_members: int, member_rate: float | None, max_lag: int | None,
+    max_topics: int, max_groups: int, max_members: int, consumption_rate: float | None, max_lag: int | None,
 ) -> None:  # fmt: skip
     """Serve metrics of a live cluster.
 
     partition-allocator watch --bootstrap-server broker:9092
 
-    Takes a snapshot every --interval seconds and serves its skew, lag and moves as Prometheus metrics. If the cluster cannot be
+    Takes a snapshot every --interval and serves its skew, lag and moves as Prometheus metrics. If the cluster cannot be
     reached, partition_allocator_cluster_up is 0, and the next snapshot tries again.
     """
     if sample_keys and not topic_names:
         raise click.UsageError("--sample-keys reads records: name the topics by --topic.")
-    if (member_rate is None) != (not max_lag):
-        raise click.UsageError("--member-rate and --max-lag must be set together.")
+    if (consumption_rate is None) != (not max_lag):
+        raise click.UsageError("--consumption-rate and --max-lag must be set together.")
     extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
     connection(bootstrap_server, command_config)  # options that are wrong from the start end the command, and say so first
     watcher = _Watcher(
@@ -62,7 +62,7 @@ def watch(
         extent,
         Bounds(max_topics, max_groups, max_members, topic_names),
         sample_keys or 0,
-        Need(member_rate, max_lag / 1000) if member_rate and max_lag else None,
+        Need(consumption_rate, max_lag / 1000) if consumption_rate and max_lag else None,
     )
     registry = CollectorRegistry()
     registry.register(watcher.collector)

@@ -1,1 +1,1 @@
-"""The commands ``reassign``, ``disks``, ``lint`` and ``audit``."""
+"""The commands ``reassign``, ``log-dirs``, ``lint`` and ``audit``."""

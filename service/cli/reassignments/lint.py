@@ -46,7 +46,7 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 )
 @options.RACKS
 @click.option("--racks", "accepted", type=click.Choice([UNKNOWN_RACKS]), help="Accept that no broker has a rack.")
-@options.output("table", "json", "sarif", names=("--output", "--format"))
+@options.output("table", "json", "sarif")
 def lint(
     *, file: BufferedReader, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], accepted: str | None,
     output: str | None,

@@ -66,7 +66,7 @@ def rebalances(
         body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
     else:
         body = reading.body(file, reading.group_body, snapshots, **group, topics=topics, members=members)
-    body = _extended(body, values, compare, price_per_gb, pictured=svg is not None or html is not None)
+    body = _extended(body, values, compare, price_per_gb, assigned=svg is not None or html is not None or options.full())
     if form == "csv":
         click.echo(ask(PATH, body, form), nl=False)
         return
@@ -141,8 +141,8 @@ def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value 
     return {**member, "instance_id": name if static else None}
 
 
-def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb: float | None, *, pictured: bool) -> bytes:
-    """The body with the events, timings, comparisons and price of options; a picture needs assignments."""
+def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb: float | None, *, assigned: bool) -> bytes:
+    """The body with the events, timings, comparisons and price of options. assigned : it asks for assignments, too"""
     document = request_bodies.object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
@@ -156,7 +156,7 @@ def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb:
         document["compare"] = [*(document.get("compare") or []), *map(_variant, compare)]
     if price_per_gb is not None:
         document["price_per_gb"] = price_per_gb
-    if pictured:
+    if assigned:
         document["detail"] = "assignments"
     return dumps(document)
 

@@ -120,10 +120,14 @@ _OPTIONS: Final = (
 """Option, form of WHAT, type of the event, reader of WHAT, help."""
 
 _TIMINGS: Final = (
-    ("--poll", "poll_interval_ms", "How long members process between two polls; they notice a rebalance when they poll."),
+    (
+        "--poll-interval",
+        "poll_interval_ms",
+        "How long members process between two polls; they notice a rebalance when they poll.",
+    ),
     ("--session-timeout", "session_timeout_ms", "session.timeout.ms, or that of the group."),
-    ("--heartbeat", "heartbeat_interval_ms", "heartbeat.interval.ms, or that of the group."),
-    ("--max-poll", "rebalance_timeout_ms", "max.poll.interval.ms."),
+    ("--heartbeat-interval", "heartbeat_interval_ms", "heartbeat.interval.ms, or that of the group."),
+    ("--rebalance-timeout", "rebalance_timeout_ms", "max.poll.interval.ms."),
 )
 """Option, field of ``timing``, help."""
 

@@ -36,7 +36,7 @@ def run(
     assignors: tuple[Choice, ...],
     body_column: str | None,
     fewest_members: bool,
-    member_rate: float | None,
+    consumption_rate: float | None,
     max_lag: int | None,
     topics: Source | None,
     brokers: Source | None,
@@ -47,7 +47,7 @@ def run(
     parts: dict[str, TableOutcome] = {}
     tables: dict[str, Any] = {}
     if groups is not None:
-        need = None if member_rate is None or max_lag is None else Need(member_rate, max_lag / 1000)
+        need = Need(consumption_rate, max_lag / 1000) if consumption_rate and max_lag else None
         sizing = Sizing(need) if need is not None or fewest_members else None
         parts["groups"], tables[ASSIGNMENTS] = _groups(pipeline, groups, assignors, body_column, sizing)
     if topics is not None:

@@ -12,12 +12,12 @@ from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SOURCE
 
 
 def check(
-    *, groups: Source | None, topics: Source | None, placer: str | None, member_rate: float | None, max_lag: int | None,
+    *, groups: Source | None, topics: Source | None, placer: str | None, consumption_rate: float | None, max_lag: int | None,
     **_: Any,
 ) -> None:  # fmt: skip
     """Raise an error if there is no table, no such placer, or a rate without a time."""
-    if (member_rate is None) != (not max_lag):
-        raise click.UsageError("--member-rate and --max-lag must be set together.")
+    if (consumption_rate is None) != (not max_lag):
+        raise click.UsageError("--consumption-rate and --max-lag must be set together.")
     if groups is None and topics is None:
         raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:
@@ -41,9 +41,10 @@ JOB: Final = Job(
             help="Column with the group as a JSON request, in place of nested columns. Default of a topic: value.",
         ),
         click.Option(["--fewest-members"], is_flag=True, help="Look for the fewest members that each group needs."),
-        click.Option(["--member-rate"], type=click.FloatRange(0, min_open=True), help="Records per second of a member."),
+        click.Option(["--consumption-rate"], type=click.FloatRange(0, min_open=True), help="Records per second of a member."),
         click.Option(
-            ["--max-lag"], type=DURATION, help="How long every member may take to process its lag: 60s. With --member-rate."
+            ["--max-lag"], type=DURATION,
+            help="How long every member may take to process its lag: 60s. With --consumption-rate.",
         ),
         click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
         click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),

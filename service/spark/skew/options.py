@@ -51,7 +51,7 @@ JOB: Final = Job(
             ["--partitions", "partitions_counts"], type=COUNTS, default="6,12,24,48",
             show_default=True, help="Counts to compare: 12,18,24 or 12-48:12.",
         ),
-        click.Option(["--current"], type=click.IntRange(1), help="Current number of partitions."),
+        click.Option(["--current-partitions", "current"], type=click.IntRange(1), help="Current number of partitions."),
         SIZE_COLUMNS,
         click.Option(
             ["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="Time span of the records, in seconds."

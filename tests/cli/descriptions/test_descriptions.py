@@ -248,12 +248,12 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
     assert given["current_partitions_count"] == 2
     assert given["plans"][0]["busiest"]["records_per_second"] in (3.5, 3.5 * 2 / 3)
     assert given["plans"][0]["bytes"] is None
-    sized = answer(*arguments, "--size-column", "size")
+    sized = answer(*arguments, "--bytes-column", "size")
     assert sized["plans"][0]["busiest"]["bytes_per_second"] in (30, 25)
     topic["records_per_second"] = [1.5, None]
     snapshot.write_text(json.dumps({"snapshot_version": 1, "brokers": [], "topics": [topic], "groups": []}))
     assert answer(*arguments)["plans"][0]["busiest"]["records_per_second"] is None
-    assert answer(*arguments, "--current", "4")["current_partitions_count"] == 4
+    assert answer(*arguments, "--current-partitions", "4")["current_partitions_count"] == 4
     assert "No topic 'other'" in run(*arguments[:-1], "other").stderr
     assert "--topic names a topic of --snapshot" in run("plan", str(keys), "--partitions", "2", "--topic", "orders").stderr
 

@@ -20,7 +20,8 @@ from tests.api.test_partition_counts import HISTOGRAM, PATH, QUESTION
 
 COLUMNS = ("--key-column", "id", "--records-column", "n", "--bytes-column", "size")
 OPTIONS = (
-    *("--partitioner", "java", "--partitioner", "librdkafka:consistent_random", "--partitions", "6,9,12", "--current", "6"),
+    *("--partitioner", "java", "--partitioner", "librdkafka:consistent_random"),
+    *("--partitions", "6,9,12", "--current-partitions", "6"),
     *("--duration-seconds", "10", "--max-partition-records-per-second", "8", "--max-partition-bytes-per-second", "900"),
     *("--max-skew", "1.6", "--hottest-keys", "3"),
 )
@@ -108,7 +109,7 @@ def test_the_exit_status_says_whether_a_count_keeps_the_limits(files, limit, sta
 
 
 def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(files):
-    options = ("--key-column", "id", "--partitions", "6", "--current", "12", "--max-skew", "3", "--output", "table")
+    options = ("--key-column", "id", "--partitions", "6", "--current-partitions", "12", "--max-skew", "3", "--output", "table")
     shown = " ".join(run(str(files / "keys.csv"), *options).stdout.split())
     assert "Of the counts planned (6), none as large as the current one keeps the limit" in shown
     assert "6 partitions would, in a new topic: Kafka cannot remove partitions." in shown
@@ -117,7 +118,7 @@ def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(fil
 
 
 def test_a_row_whose_count_needs_a_new_topic_is_marked(files):
-    options = ("--key-column", "id", "--partitions", "6,12", "--current", "12", "--output", "table")
+    options = ("--key-column", "id", "--partitions", "6,12", "--current-partitions", "12", "--output", "table")
     shown = run(str(files / "keys.csv"), *options).stdout
     assert [line.rstrip().endswith("new topic") for line in shown.splitlines() if line.startswith(("6 ", "12 "))] == [True, False]
 

@@ -76,7 +76,7 @@ def test_records_without_a_key_are_in_every_percentage():
     ("options", "counts"),
     [
         ((), [3, 6, 12, 24, 48, 96]),
-        (("--current", "10"), [10, 20, 30, 40, 80]),
+        (("--current-partitions", "10"), [10, 20, 30, 40, 80]),
         (("--records-per-second", "1000", "--max-partition-records-per-second", "100"), [10, 13, 15, 20, 30, 40, 80]),
     ],
 )

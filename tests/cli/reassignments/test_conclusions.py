@@ -31,7 +31,7 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
     [
         (
             "sentence-drain-with-exclusions",
-            "topics.txt --drain 3 --exclude-topics audit --racks unknown",
+            "topics.txt --drain 3 --excluded-topics audit --racks unknown",
             1,
             (
                 "Broker 3 keeps 2 replicas, of audit (excluded), and leads 1: it is not empty afterwards. "
@@ -40,7 +40,7 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
         ),
         (
             "sentence-drain-with-exclusions",
-            "topics.txt --drain 3 --include-topics orders --racks unknown",
+            "topics.txt --drain 3 --included-topics orders --racks unknown",
             1,
             (
                 "Broker 3 keeps 2 replicas, of audit (excluded), and leads 1: it is not empty afterwards. "
@@ -49,7 +49,7 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
         ),
         (
             "sentence-drain-with-exclusions",
-            "topics.txt --drain 3 --exclude-topics *",
+            "topics.txt --drain 3 --excluded-topics *",
             1,
             (
                 "Broker 3 keeps 4 replicas, of orders, audit (excluded), and leads 2: it is not empty afterwards. "
@@ -109,7 +109,7 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
         ),
         (
             "sentence-demote-after-failover",
-            "failover.txt --demote 2 --exclude-topics orders",
+            "failover.txt --demote 2 --excluded-topics orders",
             1,
             (
                 "Broker 2 still leads 2 partitions afterwards, 2 now: orders-0 and orders-1 (excluded). "

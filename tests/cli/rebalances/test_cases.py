@@ -84,7 +84,7 @@ def test_a_conclusion_is_true_of_the_end_and_of_bounds(file: str, said: str) -> 
 
 
 def test_totals_are_of_what_was_asked() -> None:
-    text = shown("--topic", "orders:12", "--members", "5", "--scale", "8@5m", "--poll", "1s")
+    text = shown("--topic", "orders:12", "--members", "5", "--scale", "8@5m", "--poll-interval", "1s")
     assert "Scaling to 8 takes 1 rebalance; partitions are without a reader for 10.4 s in all" in text
     assert "(Starting the group: 78.6 s.)" in text
 
@@ -94,7 +94,7 @@ def test_an_eager_group_stands_still_and_members_says_how_long() -> None:
     answer = asked(*OPERATORS, "--scale", "30")
     assert answer["timing"]["poll_interval_ms"] == 1_000
     assert "all the time" not in answer["conclusion"]
-    planned = CliRunner().invoke(main, ["members", *OPERATORS, "--counts", "30", "--output", "json"])
+    planned = CliRunner().invoke(main, ["member-counts", *OPERATORS, "--members-counts", "30", "--output", "json"])
     (plan,) = json.loads(planned.stdout)["plans"]
     assert plan["idle_partition_ms"] == answer["totals"]["idle_partition_ms"] > 0
 

@@ -45,7 +45,7 @@ def test_json_in_a_pipe(file: str) -> None:
 
 
 def test_balanced_is_cooperative_or_eager(file: str) -> None:
-    words = ["rebalances", file, "--compare", "classic:balanced", "--compare", "classic:balanced:eager:static", "--json"]
+    words = ["rebalances", file, "--compare", "classic:balanced", "--compare", "classic:balanced:eager:static"]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
@@ -54,7 +54,7 @@ def test_balanced_is_cooperative_or_eager(file: str) -> None:
 
 
 def test_tables_on_a_terminal(file: str) -> None:
-    answer = json.loads(CliRunner().invoke(main, ["rebalances", file, "--json"]).stdout)
+    answer = json.loads(CliRunner().invoke(main, ["rebalances", file]).stdout)
     rows = rebalance_rows(answer, BODY)
     assert [(*row[:6], row[-1]) for row in rows] == [
         ("0 s", "6 s", "1", "2", "0", "0", "forms"),
@@ -94,9 +94,9 @@ def test_a_lane_shows_the_timeline_of_its_totals(tmp_path: Path) -> None:
     svg = tmp_path / "picture.svg"
     ways = ("consumer", "classic:cooperative-sticky:static", "classic:sticky:dynamic")
     arguments = [part for way in ways for part in ("--compare", way)]
-    events = ["--rolling-restart", "5s/10s", "--scale", "8@5m", "--join", "c9@6m", "--poll", "2s"]
+    events = ["--rolling-restart", "5s/10s", "--scale", "8@5m", "--join", "c9@6m", "--poll-interval", "2s"]
     group = ["--topic", "orders:12", "--members", "5"]
-    result = CliRunner().invoke(main, ["rebalances", *group, *events, *arguments, "--json", "--svg", str(svg)])
+    result = CliRunner().invoke(main, ["rebalances", *group, *events, *arguments, "--svg", str(svg)])
     assert result.exit_code == 0, result.stderr
     answer = json.loads(result.stdout)
     texts = [element.text or "" for element in ET.fromstring(svg.read_text()).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
@@ -116,7 +116,8 @@ def test_options_say_what_the_body_says() -> None:
         *("--join", "c4@500ms", "--leave", "c4@1s", "--crash", "c1@2s", "--stall", "c2/6m@3s", "--restart", "c3/1.5s"),
         *("--rolling-restart", "5s/10s@2m", "--scale", "5@3m", "--subscribe", "c2/orders@4m", "--add-partitions", "orders:24@5m"),
         *("--create-topic", "new:3@6m", "--delete-topic", "payments@7m", "--change-assignor", "sticky@8m"),
-        *("--change-protocol", "consumer/1s/2s@1h", "--poll", "1s", "--session-timeout", "50s", "--max-poll", "5m"),
+        *("--change-protocol", "consumer/1s/2s@1h", "--poll-interval", "1s"),
+        *("--session-timeout", "50s", "--rebalance-timeout", "5m"),
     )
     events = [
         {"at_ms": 500, "type": "member_joins", "member": {"member_id": "c4"}},
@@ -180,7 +181,7 @@ def test_a_member_by_its_number() -> None:
         (("--scale", "c1@5s"), "'c1@5s' is not of the form MEMBERS[@TIME]."),
         (("--scale", "8@5"), "'8@5' is not of the form MEMBERS[@TIME]. '5' is not a duration such as 500ms, 5s or 2m."),
         (("--crash", "c1@5x"), "'c1@5x' is not of the form NAME[@TIME]. '5x' is not a duration such as 500ms, 5s or 2m."),
-        (("--poll", "2"), "'2' is not a duration such as 500ms, 5s or 2m."),
+        (("--poll-interval", "2"), "'2' is not a duration such as 500ms, 5s or 2m."),
         (("--add-partitions", "orders"), "'orders' is not of the form TOPIC:COUNT[@TIME]."),
         (("--crash", "nobody"), "/events/0/member_id"),
         (("--crash", "c"), "Several members have an id that begins with 'c': c1, c2, c3."),
@@ -215,7 +216,7 @@ def test_a_terminal_of_80_columns() -> None:
         "5s/10s",
         "--compare",
         "consumer",
-        "--poll",
+        "--poll-interval",
         "2s",
         "--output",
         "table",

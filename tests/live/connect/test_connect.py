@@ -134,7 +134,7 @@ def test_commands_and_metrics(tmp_path: Any) -> None:
     result = CliRunner().invoke(main, ["verify", "--snapshot", str(file), "--output", "table"])
     assert result.exit_code == 0
     assert "1 alike" in result.stdout
-    result = CliRunner().invoke(main, ["assign", "--snapshot", str(file), "--group", "etl", "--json"])
+    result = CliRunner().invoke(main, ["assign", "--snapshot", str(file), "--group", "etl"])
     told = [each for each in json.loads(result.stdout)["rounds"][0]["assignments"] if each["connectors"] or each["tasks"]]
     assert (result.exit_code, told) == (0, [])
     assert "assumed to be those that run" in result.stderr

@@ -85,7 +85,7 @@ def test_digits_are_a_size_in_csv_and_a_text_elsewhere(tmp_path: Path) -> None:
     pq.write_table(numbers, tmp_path / "numbers.parquet")
     lacking = {"column 'value' has no integer in [0, 2^53]": 1, "no value in column 'value'": 1}
     for name, size, rejected in (("records.csv", 503, {}), ("records.parquet", 6, {}), ("numbers.parquet", 5, lacking)):
-        options = ("--topic", "t", "--size-column", "value", "--into", str(tmp_path / "out"))
+        options = ("--topic", "t", "--bytes-column", "value", "--into", str(tmp_path / "out"))
         summary = run(str(tmp_path / name), *options)
         (busiest,) = summary["partitions"]["busiest"]
         assert (busiest["bytes_per_second"] * 60, summary["rejected"]) == (size, rejected)
@@ -113,7 +113,7 @@ def test_real_flights_load_their_consumers_and_brokers_by_the_hour(
     into = tmp_path / "load"
     source = str(tmp_path / "flights.parquet")
     summary = run(
-        source, "--window-seconds", str(seconds), "--time-zone", "America/New_York", "--size-column", "key",
+        source, "--window-seconds", str(seconds), "--time-zone", "America/New_York", "--bytes-column", "key",
         "--groups", write("groups.jsonl", lines(GROUPS)), "--max-consumer-records-per-second", str(limit),
         "--placements", write("topics.jsonl", lines([{"topic_name": "flights", "placements": placements}])), "--into", str(into),
     )  # fmt: skip

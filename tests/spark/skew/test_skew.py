@@ -228,8 +228,8 @@ def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the ses
     """The command's results: its folder, and what it printed."""
     folder = tmp_path_factory.mktemp("skew")
     pq.write_table(records(), folder / "records.parquet")
-    arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current", "12", "--partitions", "6,12,35"]
-    arguments += ["--partitioner", "java", "--partitioner", "spark", "--max-skew", "3", "--size-column", "value"]
+    arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current-partitions", "12", "--partitions", "6,12,35"]
+    arguments += ["--partitioner", "java", "--partitioner", "spark", "--max-skew", "3", "--bytes-column", "value"]
     result = CliRunner().invoke(main, [*arguments, "--into", str(folder / "out")], catch_exceptions=False)
     assert result.exit_code == 1, "only 6 partitions are within the limit, which would need a new topic"
     return folder / "out", result.output
@@ -317,7 +317,7 @@ def test_a_size_may_be_1_0_as_pandas_writes_it_beside_a_missing_one(suffix, tmp_
         path.write_text("key,size\na,10.0\nb,\na,7.0\n")
     else:
         pq.write_table(pa.table({"key": ["a", "b", "a"], "size": [10.0, None, 7.0]}), path)
-    command = ["pipeline", "skew", str(path), "--size-column", "size", "--partitions", "3", "--into", str(tmp_path / "results")]
+    command = ["pipeline", "skew", str(path), "--bytes-column", "size", "--partitions", "3", "--into", str(tmp_path / "results")]
     done = CliRunner().invoke(main, command, catch_exceptions=False)
     summary = orjson.loads(done.stdout)
     assert (done.exit_code, summary["bytes"]) == (0, 17)
@@ -344,7 +344,7 @@ def test_a_row_without_a_size_is_rejected_as_by_plan(tmp_path):
     file = tmp_path / "keys.csv"
     file.write_text("key,size\na,1\nb,\nc,-1\n")
     for into in ((), ("--into", str(tmp_path / "results"))):
-        done = CliRunner().invoke(main, ["plan", str(file), "--size-column", "size", "--partitions", "3", *into])
+        done = CliRunner().invoke(main, ["plan", str(file), "--bytes-column", "size", "--partitions", "3", *into])
         assert done.exit_code == 0, done.output
         assert (
             into or "2 rows were rejected (row 3: no value in column 'size'; row 4: column 'size' has no integer" in done.stderr

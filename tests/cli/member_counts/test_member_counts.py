@@ -1,4 +1,4 @@
-"""``partition-allocator members``."""
+"""``partition-allocator member-counts``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from service.cli.members.tables import MOST_ROWS, notes, plan_rows, policy_rows
+from service.cli.member_counts.tables import MOST_ROWS, notes, plan_rows, policy_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,11 +64,11 @@ def snapshot(tmp_path: Path) -> str:
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["members", *words], env={"COLUMNS": "80"})
+    return CliRunner().invoke(main, ["member-counts", *words], env={"COLUMNS": "80"})
 
 
 def test_a_snapshot_with_one_command(snapshot: str) -> None:
-    options = ("--snapshot", snapshot, "--rate", "2000", "--max-lag", "60s", "--lag-threshold", "50000")
+    options = ("--snapshot", snapshot, "--consumption-rate", "2000", "--max-lag", "60s", "--lag-threshold", "50000")
     answer = json.loads(run(*options).stdout)
     assert answer["current"]["worst_load"] == 160_000
     assert answer["recommended"] == 6
@@ -91,12 +91,12 @@ def test_a_group_that_uses_the_remote_assignor_is_planned_with_balanced(tmp_path
     remote["groups"][0]["assignor"] = "partition-allocator"
     path = tmp_path / "remote.json"
     path.write_text(json.dumps(remote))
-    answer = json.loads(run("--snapshot", str(path), "--rate", "2000", "--max-lag", "60s").stdout)
+    answer = json.loads(run("--snapshot", str(path), "--consumption-rate", "2000", "--max-lag", "60s").stdout)
     assert (answer["assignor"], answer["recommended"]) == ("balanced", 2)
 
 
 def test_a_limit_out_of_reach_is_exit_status_1(snapshot: str) -> None:
-    result = run("--snapshot", snapshot, "--rate", "2000", "--max-lag", "10s", "--output", "table")
+    result = run("--snapshot", snapshot, "--consumption-rate", "2000", "--max-lag", "10s", "--output", "table")
     assert result.exit_code == 1
     assert result.stdout.startswith("No number of members is within the limits: orders-0 alone has 45 s of lag, and")
 
@@ -115,7 +115,7 @@ def test_more_members_than_are_worth_using() -> None:
 
 
 def test_csv_and_a_picture(tmp_path: Path) -> None:
-    group = ("--topic", "orders:24", "--members", "4", "--counts", "2,3,4")
+    group = ("--topic", "orders:24", "--members", "4", "--members-counts", "2,3,4")
     rows = list(csv.DictReader(run(*group, "--output", "csv").stdout.splitlines()))
     assert [row["members_count"] for row in rows] == ["2", "3", "4"] * 2
     file = tmp_path / "curve.svg"
@@ -135,14 +135,14 @@ def test_a_body_is_extended_by_options(tmp_path: Path) -> None:
     }
     file = tmp_path / "body.json"
     file.write_text(json.dumps(body))
-    answer = json.loads(run(str(file), "--max-load", "2", "--threads", "2").stdout)
+    answer = json.loads(run(str(file), "--max-load", "2", "--threads-per-pod", "2").stdout)
     assert answer["recommended"] == 2
     assert [plan["pods"] for plan in answer["plans"]] == [1, 2]
     racks = [["x"], ["y"], ["y"], ["x"]]
     body["topics"] = [{**body["topics"][0], "partition_racks": racks, "partition_weights": [1e6] * 4}]
     body["members"] = [{"member_id": "a", "rack_id": "x"}, {"member_id": "b", "rack_id": "y"}]
     file.write_text(json.dumps(body))
-    shown = run(str(file), "--counts", "1", "--price-per-gb", "0.02", "--output", "table").stdout
+    shown = run(str(file), "--members-counts", "1", "--price-per-gb", "0.02", "--output", "table").stdout
     assert re.search(r"own rack +cost", shown)
     assert re.search(r"0\.5 +105\b", shown)  # half of 4 MB a second, 730 hours, of 0.02 a GB: 105.12
     file.write_text("[")
@@ -160,5 +160,5 @@ def test_without_any_lag_partitions_count_unless_a_rate_or_limit_is_given(tmp_pa
     assert answer["worth_using"] == [1, 2, 3, 6]
     assert answer["current"]["worst_load"] == 3
     assert "no lag" in result.stderr
-    rated = json.loads(run("--snapshot", str(path), "--rate", "2000", "--max-lag", "60s").stdout)
+    rated = json.loads(run("--snapshot", str(path), "--consumption-rate", "2000", "--max-lag", "60s").stdout)
     assert (rated["recommended"], rated["current"]["worst_load"]) == (1, 0)

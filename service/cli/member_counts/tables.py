@@ -21,8 +21,6 @@ POLICIES: Final = ("KEDA", "replicas", "members", "worst", "idle", "drain", "lim
 MOST_ROWS: Final = 40
 """Plans up to which each has a row; of more, those that gain, that of now and the recommended one."""
 
-LONGEST_OPTION: Final = 24
-
 
 def columns(answer: Json) -> tuple[str, ...]:
     """The names of the columns of the table of plans."""
@@ -88,21 +86,18 @@ def _limits(plan: Json) -> str:
 
 
 def policy_rows(answer: Json) -> list[Cells]:
-    """The cells of the table of what KEDA would choose."""
+    """The cells of the table of what KEDA would choose; members are named if a pod has several."""
+    threads = any(each["members_count"] != each["replicas"] for each in answer["policies"])
     return [
         (
-            _cut(each["option"] or "default"),
+            each["option"] or "default",
             number(each["replicas"]),
-            number(each["members_count"]),
+            number(each["members_count"]) if threads else "",
             *(("", "", "") if each["worst_load"] is None else _load(each)),
             _limits(each),
         )
         for each in answer["policies"]
     ]
-
-
-def _cut(option: str) -> str:
-    return option if len(option) <= LONGEST_OPTION else option[: LONGEST_OPTION - 1] + "…"
 
 
 def _load(each: Json) -> Cells:

@@ -1,4 +1,4 @@
-"""``disks``: what is in the log directories of brokers → a plan that moves replicas between them, as a table, JSON, or files."""
+"""``log-dirs``: what is in the directories of brokers → a plan that moves replicas between them, as a table, JSON, or files."""
 
 from collections.abc import Iterator
 from io import BufferedReader
@@ -67,27 +67,27 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option("--max-bytes", type=int, help="Most bytes copied on each broker; the evenest disks within that.")
 @click.option("--disk-threshold", type=float, help="Share of a disk that may be used, such as 0.85. Default: all of it.")
 @click.option(
-    "--include-topics",
+    "--included-topics",
     "included_topics",
     multiple=True,
     metavar="PATTERN",
     help="Topics whose replicas may move, with * for any characters and ? for one; all others stay. Repeatable.",
 )
 @click.option(
-    "--exclude-topics", "excluded_topics", multiple=True, metavar="PATTERN", help="Topics whose replicas stay. Repeatable."
+    "--excluded-topics", "excluded_topics", multiple=True, metavar="PATTERN", help="Topics whose replicas stay. Repeatable."
 )
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker moves in one batch.")
 @click.option("--moves-per-log-dir", type=int, help="Replicas that a directory gets, or gives away, in one batch.")
 @click.option("--bytes-in-flight", type=int, help="Bytes that a broker copies in one batch.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker.")
 @options.OUTPUT
-def disks(
+def log_dirs(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[str, ...],
     cordoned: tuple[str, ...], broker_ids: tuple[int, ...], output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even them out.
 
-    partition-allocator disks log-dirs.txt --snapshot topics.txt --out plan/
+    partition-allocator log-dirs log-dirs.txt --snapshot topics.txt --out plan/
 
     FILE is the JSON body of POST /v1/log-dir-plans, a snapshot, or the output of kafka-log-dirs --describe; the latter goes with
     that of kafka-topics --describe (--snapshot). Default: standard input. The options override FILE.
@@ -107,7 +107,7 @@ def disks(
     )
 
 
-disks.params.extend((OBJECTIVE, *PACE))
+log_dirs.params.extend((OBJECTIVE, *PACE))
 
 
 def _mark(brokers: list[dict[str, Any]], text: str, field: str, option: str) -> None:

@@ -16,7 +16,7 @@ TOLD = (str(SAMPLES / "kafka-log-dirs.txt"), "--snapshot", str(SAMPLES / "kafka-
 
 
 def run(*arguments, text=""):
-    return CliRunner().invoke(main, ["disks", *arguments], input=text)
+    return CliRunner().invoke(main, ["log-dirs", *arguments], input=text)
 
 
 def snapshot(used=(900, 100), capacity=1_000):
@@ -44,7 +44,7 @@ def snapshot(used=(900, 100), capacity=1_000):
 
 def test_kafkas_tools_tell_all_that_it_takes():
     """The placement keeps its order, the sizes are those of this broker's replicas."""
-    ended = run(*TOLD, "--drain", "1:/var/lib/kafka/more1", "--exclude-topics", "payments")
+    ended = run(*TOLD, "--drain", "1:/var/lib/kafka/more1", "--excluded-topics", "payments")
     assert ended.exit_code == 1, ended.stderr
     answer = json.loads(ended.stdout)
     assert answer["conclusion"].startswith("/var/lib/kafka/more1 of broker 1 keeps 3 replicas, of payments,")

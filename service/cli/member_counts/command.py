@@ -1,4 +1,4 @@
-"""``members``: a group → how many members it needs, as a table, JSON, CSV or a curve."""
+"""``member-counts``: a group → how many members it needs, as a table, JSON, CSV or a curve."""
 
 import sys
 from io import BufferedReader
@@ -22,24 +22,24 @@ PATH: Final = "/v1/member-count-plans"
 @options.MEMBERS
 @options.GROUP
 @click.option(
-    "--counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
+    "--members-counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
 )
-@click.option("--rate", "consumption_rate", type=float, help="Records that a member processes per second.")
+@click.option("--consumption-rate", type=float, help="Records that a member processes per second.")
 @click.option("--max-lag", type=DURATION, help="How long every member may take to process its lag: 60s, 5m.")
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
-@click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
+@click.option("--threads-per-pod", type=int, help="Members in one pod. Default: 1.")
 @options.PRICE
 @click.option(
-    "--offset-reset",
+    "--offset-reset-policy",
     type=click.Choice(["latest", "earliest"]),
     help="auto.offset.reset of the members, for partitions without a committed offset. Default: not known.",
 )
 @click.option("--lag-threshold", type=int, help="KEDA's lagThreshold. Default: 10.")
-@click.option("--max-replicas", type=int, help="KEDA's maxReplicaCount. Default: 100.")
-@click.option("--poll", type=DURATION, help="How often members poll. Default: 1s.")
+@click.option("--max-replica-count", type=int, help="KEDA's maxReplicaCount. Default: 100.")
+@click.option("--poll-interval", type=DURATION, help="How often members poll. Default: 1s.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: the worst load of each number.")
 @options.OUTPUT
-def members(
+def member_counts(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
     client: str | None, client_version: str | None, svg: Path | None, output: str | None, **values: Any,
@@ -49,7 +49,7 @@ def members(
     Shows for each number the worst load, the time to process the lag, what moves and how long partitions stand still, and what
     KEDA would choose. The exit status is 1 if there are limits and no number is within them.
 
-    partition-allocator members lag.txt --rate 500 --max-lag 60s
+    partition-allocator member-counts lag.txt --consumption-rate 500 --max-lag 60s
 
     The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/member-count-plans, or output
     of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag, if it has any.
@@ -77,17 +77,21 @@ def members(
 
 
 def _fields(
-    *, counts: tuple[int, ...] | None, max_lag: int | None, max_load: float | None, offset_reset: str | None,
-    lag_threshold: int | None, max_replicas: int | None, poll: int | None, **plain: Any,
+    *, members_counts: tuple[int, ...] | None, max_lag: int | None, max_load: float | None, offset_reset_policy: str | None,
+    lag_threshold: int | None, max_replica_count: int | None, poll_interval: int | None, **plain: Any,
 ) -> Json:  # fmt: skip
     """The fields of a body that options give."""
     nested: Json = {
         "limits": {"max_lag_seconds": None if max_lag is None else max_lag / 1000, "max_load": max_load},
-        "keda": {"offset_reset_policy": offset_reset, "lag_threshold": lag_threshold, "max_replica_count": max_replicas},
-        "timing": {"poll_interval_ms": poll},
+        "keda": {
+            "offset_reset_policy": offset_reset_policy,
+            "lag_threshold": lag_threshold,
+            "max_replica_count": max_replica_count,
+        },
+        "timing": {"poll_interval_ms": poll_interval},
     }
     given = {name: {key: value for key, value in fields.items() if value is not None} for name, fields in nested.items()}
-    fields = {"members_counts": None if counts is None else list(counts), **plain, **given}
+    fields = {"members_counts": None if members_counts is None else list(members_counts), **plain, **given}
     return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
@@ -143,7 +147,7 @@ def picture(answer: Json) -> str:
 
 def _show(answer: Json) -> None:
     """Print the conclusion, the tables and what to know of them."""
-    from service.cli.members.tables import POLICIES, columns, notes, plan_rows, policy_rows  # noqa: PLC0415
+    from service.cli.member_counts.tables import POLICIES, columns, notes, plan_rows, policy_rows  # noqa: PLC0415
     from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
     console = Console()
