@@ -219,3 +219,19 @@ def test_a_large_group_stays_fluent(page):
     page.get_by_label("Change of m0", exact=True).select_option("leaves")
     page.get_by_text("cooperative-sticky gives 999 members").wait_for()
     assert thread.seconds() < 1.5  # 0.5 s, in some tasks
+
+
+def test_assignors_of_other_clients_are_behind_a_choice(page):
+    opened(page, "/#/groups")
+    assignor = page.get_by_label("Assignor", exact=True)
+    assignor.locator("option", has_text="cooperative-sticky, cooperative").wait_for(state="attached")
+    names = assignor.locator("option").all_text_contents()
+    assert {"range, eager", "balanced, cooperative", "other clients …"} < {*names}
+    assert not any(":" in name for name in names)
+    assignor.select_option("other clients …")
+    with page.expect_request("**/v1/group-assignments") as asked:
+        page.get_by_label("Assignor, of other clients").select_option("sarama:sticky, eager")
+    assert asked.value.post_data_json["assignor"] == "sarama:sticky"
+    expect(assignor).to_have_value("other clients")
+    assignor.select_option("range")
+    expect(page.get_by_label("Assignor, of other clients")).to_have_count(0)

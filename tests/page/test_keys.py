@@ -277,3 +277,18 @@ def test_a_codec_that_is_not_read_is_named(page, tmp_path):
     opened(page, "/#/keys")
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("alert").filter(has_text="compressed with BROTLI, which this page cannot read").wait_for()
+
+
+def test_the_skew_is_shown_against_the_number_of_partitions(page, service):
+    opened(page, "/#/keys")
+    figure = page.locator("figure", has_text="Skew against the number of partitions")
+    figure.locator("summary").click()
+    shown = [row.locator("td").all_inner_texts() for row in figure.locator("tbody tr").all()]
+    page.locator("summary", has_text="Request as JSON").click()
+    body = json.loads(page.get_by_label("Request as JSON").input_value()) | {"partitions_counts": [int(row[0]) for row in shown]}
+    plans = service.post("/v1/partition-count-plans", json=body).json["plans"]
+    assert [(int(row[0]), float(row[1])) for row in shown] == [
+        (plan["partitions_count"], round(plan["records"]["skew"], 2)) for plan in plans
+    ]
+    assert {12, 24} < {plan["partitions_count"] for plan in plans}
+    figure.locator("svg").get_by_text("limit: 1.50").wait_for()

@@ -115,6 +115,10 @@ def test_pods_and_what_keda_would_choose_are_the_services_for_the_lag_of_a_snaps
     assert rows == [
         [p["option"] or "none", f"{p['total_lag']:,}", str(p["replicas"]), str(p["members_count"])] for p in answer["policies"]
     ]
+    page.get_by_label("Option that is configured").select_option("allowIdleConsumers")
+    (configured,) = [p["members_count"] for p in answer["policies"] if p["option"] == "allowIdleConsumers"]
+    page.locator("figure").first.get_by_text(f"KEDA: {configured}").wait_for()
+    assert keda.last.locator("td").first.inner_text() == "allowIdleConsumers, as configured"
 
 
 def test_a_limit_that_cannot_be_kept_says_why(page):

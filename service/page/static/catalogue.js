@@ -48,13 +48,21 @@ export function wayFrom(value) {
   return { group_protocol, assignor, ...(rebalance_protocol ? { rebalance_protocol } : {}) };
 }
 
-/** The assignors of groups with members, each with its protocol, as choices. @returns {import("./fields.js").Choice[]} */
+/** @typedef {import("./fields.js").Choice & {of_other_client: boolean}} AssignorChoice */
+
+/** An assignor as a choice, with what its members do during a rebalance. @param {any} row of the catalogue @returns {AssignorChoice} */
+export function choiceOf({ group_protocol, assignor, client, rebalance_protocol }) {
+  return {
+    value: assignor,
+    label: group_protocol === "classic" ? `${assignor}, ${rebalance_protocol}` : `${assignor} (${group_protocol})`,
+    group: group_protocol === "classic" ? (client ?? "this service") : `the ${group_protocol} protocol`,
+    of_other_client: group_protocol === "classic" && ![undefined, null, "java"].includes(client),
+  };
+}
+
+/** The assignors of groups with members, each with its protocol, as choices. @returns {AssignorChoice[]} */
 export function useWays() {
   return useCatalogue("assignors")
     .filter(({ group_protocol }) => PROTOCOLS.includes(group_protocol))
-    .map(({ group_protocol, assignor, client }) => ({
-      value: wayOf({ group_protocol, assignor }),
-      label: group_protocol === "classic" ? assignor : `${assignor} (${group_protocol})`,
-      group: group_protocol === "classic" ? (client ?? "this service") : `the ${group_protocol} protocol`,
-    }));
+    .map((row) => ({ ...choiceOf(row), value: wayOf({ ...row, rebalance_protocol: undefined }) }));
 }

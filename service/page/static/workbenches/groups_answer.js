@@ -70,7 +70,7 @@ async function overTime({ group_protocol, assignor, topics, members: all }) {
     members: members.filter(({ change }) => change !== "joins"),
     events,
     timing: { session_timeout_ms: 45_000 },
-    generation: 1,
+    generation: 0,
   });
 }
 

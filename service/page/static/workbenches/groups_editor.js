@@ -1,9 +1,10 @@
 /** The editor of a group: strategy, topics, members and what changes. */
-import { assignorOf, DEFAULTS, useCatalogue } from "../catalogue.js";
+import { assignorOf, choiceOf, DEFAULTS, useCatalogue } from "../catalogue.js";
 import { bound, Numeric, Select, Text } from "../fields.js";
 import { fitted } from "../format.js";
 import { html } from "../lib.js";
 import { replaced, words } from "../lists.js";
+import { AssignorSelect } from "./assignor.js";
 import { MoreOfGroup } from "./group_more.js";
 import { nextName } from "./group_size.js";
 import { NumbersOfEach, Remove, Rows } from "./rows.js";
@@ -31,11 +32,7 @@ export function GroupsEditor({ state, set }) {
   const { group_protocol: protocol = "classic" } = state;
   const known = catalogue.filter((row) => row.group_protocol === protocol);
   const versions = known.find(({ assignor }) => assignor === state.assignor)?.kafka_versions.toReversed() ?? [];
-  const choices = known.map(({ assignor, client }) => ({
-    value: assignor,
-    label: assignor.replace(/^[^:]+:/, ""),
-    group: client ?? "this service",
-  }));
+  const choices = known.map(choiceOf);
   /** @param {any} group_protocol */
   const setProtocol = (group_protocol) =>
     set({
@@ -57,9 +54,9 @@ export function GroupsEditor({ state, set }) {
         choices=${PROTOCOLS}
         set=${setProtocol}
       />
-      <${Select} ...${field("assignor")} label="Assignor" choices=${choices} other=${assignorOf(state)} />
+      <${AssignorSelect} ...${field("assignor")} label="Assignor" choices=${choices} other=${assignorOf(state)} />
     </div>
-    <${Select}
+    <${AssignorSelect}
       ...${field("assignor_then")}
       label="After the change"
       choices=${[{ value: "", label: "the same assignor" }, ...choices]}

@@ -27,8 +27,8 @@ const RIVALS = ["java", "librdkafka:consistent_random", "sarama", "kafkajs:legac
  */
 /** @typedef {{[name in "target_mb_per_second" | "producer_mb_per_second" | "consumer_mb_per_second"]?: number | null}} Throughput */
 /**
- * @typedef {{plan: any, limits: any, hottest: any[], throughput: any | null, rivals: any[], writers: any | null}} KeysAnswerData
- * throughput: what it needs; null if it is not known
+ * @typedef {{plan: any, limits: any, hottest: any[], throughput: any | null, counts: any[], rivals: any[], writers: any | null}} KeysAnswerData
+ * throughput: what it needs; null if it is not known; counts: a plan for each of several numbers of partitions
  */
 
 /** The Arrow stream of keys that are not texts, made once for each format. @type {WeakMap<object, Map<string, Promise<Blob>>>} */
@@ -125,6 +125,14 @@ function plans(keys, given, post, label) {
   return post(`${PLANS}?${query}`, keys, { label, at });
 }
 
+/** Numbers of partitions to compare with the one chosen, in order. @param {KeysState} state */
+function countsAround({ count, current }) {
+  const parts = [1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 1, 4 / 3, 3 / 2, 2, 3, 4].map((part) =>
+    Math.round(part * count),
+  );
+  return [...new Set([...parts, current ?? count])].filter((each) => each > 0).sort((a, b) => a - b);
+}
+
 /** @param {KeysState} state @param {import("../workbench.js").Post} post @returns {Promise<KeysAnswerData>} */
 async function ask(state, post) {
   const keys = await keysIn(state.data);
@@ -139,10 +147,16 @@ async function ask(state, post) {
     hottest: answer.hottest_keys.by_records,
     throughput: needed?.throughput ?? null,
   };
-  if (state.moving) return { ...found, rivals: [], writers: null };
+  if (state.moving) return { ...found, counts: [], rivals: [], writers: null };
+  const { plans: counts } = await plans(
+    keys,
+    { ...parameters, partitions_counts: countsAround(state), partitioners: [partitioner] },
+    post,
+    "other numbers of partitions",
+  );
   const partitioners = RIVALS.filter((name) => name !== partitioner);
   const others = await plans(keys, { ...parameters, partitioners }, post, "other partitioners");
-  return { ...found, rivals: [found.plan, ...others.plans], writers: await writers(state, post) };
+  return { ...found, counts, rivals: [found.plan, ...others.plans], writers: await writers(state, post) };
 }
 
 /** @param {KeysState} state @param {import("../workbench.js").Post} post */

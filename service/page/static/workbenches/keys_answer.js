@@ -1,14 +1,15 @@
 /** The answer about keys: skew, its cause, what moves, and the same with other partitioners. */
-import { DataTable, Figure, Figures } from "../figure.js";
+import { DataTable, Figure, Figures, Legend } from "../figure.js";
 import { count, listed, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
+import { curve } from "../pictures/curve.js";
 import { histogram } from "../pictures/histogram.js";
 import { multiples } from "../pictures/multiples.js";
 
 /** @typedef {import("./keys.js").KeysAnswerData} KeysAnswerData */
 
 /** @param {{state: import("./keys.js").KeysState, answer: KeysAnswerData}} props */
-export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput, rivals, writers } }) {
+export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput, counts, rivals, writers } }) {
   const { records, moved, meets } = plan;
   const kept = Object.values(meets ?? {});
   const figures = [
@@ -35,6 +36,7 @@ export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput,
   return html`<p class="verdict" role="status">${limits.conclusion}</p>
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Partitions} plan=${plan} />
+    ${counts.length > 1 && html`<${Counts} state=${state} counts=${counts} />`}
     ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`} ${writers && html`<${Writers} writers=${writers} />`}
     ${hottest.length > 0 && html`<${Hottest} hottest=${hottest} mean=${records.mean} />`}`;
 }
@@ -59,6 +61,49 @@ function Partitions({ plan }) {
     summary=${summary}
     table=${{ columns: ["partition", "records", "keys"], rows }}
     picture=${(/** @type {number} */ width) => histogram({ counts: records.counts, mean: records.mean, band }, width)}
+  />`;
+}
+
+/** @param {{state: import("./keys.js").KeysState, counts: any[]}} props */
+function Counts({ state: { count: chosen, current, max_skew }, counts }) {
+  const points = (/** @type {(plan: any) => number} */ value) =>
+    counts.map((plan) => ({
+      x: plan.partitions_count,
+      y: value(plan),
+      dot: plan.partitions_count === chosen,
+      note: `skew ${ratio(value(plan))}`,
+    }));
+  const skew = (/** @type {any} */ plan) => plan.records.skew;
+  const data = {
+    series: [
+      {
+        name: "by chance at most",
+        look: "line-soft",
+        stairs: false,
+        points: points(({ records }) => records.chance.high),
+      },
+      { name: "these keys", look: "line-before", stairs: false, points: points(skew) },
+    ],
+    marks: [
+      { x: chosen, label: `chosen: ${number(chosen)}` },
+      ...(current === null || current === chosen ? [] : [{ x: current, label: `now: ${number(current)}` }]),
+    ],
+    limit: max_skew === null ? null : { y: max_skew, label: `limit: ${ratio(max_skew)}` },
+    x: "partitions",
+    y: "skew (fullest partition ÷ mean)",
+  };
+  const rows = counts.map((plan) => [plan.partitions_count, skew(plan), plan.records.chance.high, plan.records.max]);
+  return html`<${Figure}
+    title="Skew against the number of partitions"
+    summary="The fullest partition by the mean of all, and what chance alone stays below in 99 of 100 cases."
+    legend=${html`<${Legend}
+      marks=${[
+        ["kept", "these keys"],
+        ["soft", "by chance at most"],
+      ]}
+    />`}
+    table=${{ columns: ["partitions", "skew", "by chance at most", "records of the fullest"], rows }}
+    picture=${(/** @type {number} */ width) => curve(data, width)}
   />`;
 }
 

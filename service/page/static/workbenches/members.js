@@ -9,7 +9,7 @@ import { MembersEditor } from "./members_editor.js";
 
 const PATH = "/v1/member-count-plans";
 /** What a state has beside its request. */
-const OWN = ["most", "read"];
+const OWN = ["most", "keda_option", "read"];
 
 /** @typedef {import("./groups.js").Topic} Topic */
 /** @typedef {import("./groups.js").Member} Member */
@@ -24,6 +24,7 @@ const OWN = ["most", "read"];
  * @property {{[name: string]: number | null | undefined}} [timing] @property {{[name: string]: any}} [keda]
  * @property {number[] | null} [members_counts] the numbers that are planned; none: those that the service chooses
  * @property {number | null} [most] the largest of them
+ * @property {string} [keda_option] the option that the trigger has; none: its defaults
  */
 
 /** @param {MembersState} state */

@@ -42,14 +42,14 @@ export function MembersAnswer({ state, answer }) {
       planned.idle_partition_ms !== null && {
         label: "Standstill to get there",
         value: duration(planned.idle_partition_ms / 1000),
-        note: `${count(planned.moved, "partition")} ${planned.moved === 1 ? "moves" : "move"}`,
+        note: `summed over partitions, of which ${number(planned.moved)} ${planned.moved === 1 ? "moves" : "move"}`,
       },
   ];
   return html`<p class="verdict" role="status">${answer.conclusion}</p>
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Load} state=${state} answer=${answer} />
     <${Standstill} answer=${answer} />
-    <${Policies} answer=${answer} />
+    <${Policies} answer=${answer} option=${state.keda_option} />
     <${Warnings} warnings=${answer.warnings} />`;
 }
 
@@ -85,7 +85,7 @@ function Load({ state, answer }) {
   const racked = plans.some((/** @type {any} */ { zone_traffic }) => zone_traffic);
   const columns = [
     ...["members", "pods", "worth using", "largest load", "mean load", "most partitions", "idle", "lag gone after"],
-    ...["moved", "rebalances", "standstill", "largest load with balanced"],
+    ...["moved", "rebalances", "standstill of all partitions", "largest load with balanced"],
     ...(racked ? ["can be read within its zone"] : []),
   ];
   const rows = plans.map((/** @type {any} */ plan) => [
@@ -95,7 +95,7 @@ function Load({ state, answer }) {
     ...(racked ? [percent(plan.zone_traffic?.local_share)] : []),
   ]);
   const legend = html`<${Legend} marks=${[["kept", answer.assignor], ...(balanced ? [["soft", "balanced"]] : [])]} />`;
-  const data = { series, marks: marksOf(answer), limit, x: "members", y: measured };
+  const data = { series, marks: marksOf(answer, state.keda_option), limit, x: "members", y: measured };
   return html`<${Figure}
     title="Load against members"
     summary="A dot marks a number worth using: no smaller one ${isEach(plans) ? "" : "that is planned "}has as low a largest load."
@@ -108,10 +108,13 @@ function Load({ state, answer }) {
 /** @param {any} plan */
 const loadOf = ({ worst_load }) => `a load of ${number(worst_load)}`;
 
-/** Numbers of members that have a name. @param {any} answer @returns {{x: number, label: string}[]} */
-function marksOf({ plans, current_members_count: now, recommended, policies }) {
+/** Is this KEDA's choice with the option that is configured? @param {any} policy @param {string | undefined} configured */
+const isSet = ({ option }, configured) => (option ?? "") === (configured ?? "");
+
+/** Numbers of members that have a name. @param {any} answer @param {string | undefined} option of KEDA @returns {{x: number, label: string}[]} */
+function marksOf({ plans, current_members_count: now, recommended, policies }, option) {
   const largest = plans.at(-1).members_count;
-  const keda = policies?.[0]?.members_count ?? null;
+  const keda = policies?.find((/** @type {any} */ each) => isSet(each, option))?.members_count ?? null;
   return [
     { x: now, label: `now: ${number(now)}` },
     recommended !== null && recommended !== now && { x: recommended, label: `recommended: ${number(recommended)}` },
@@ -146,16 +149,16 @@ function Standstill({ answer }) {
   return html`<${Figure}
     title="Standstill on the way there"
     summary="How long partitions have no reader until the group has each number of members, summed over partitions. A dot marks a number worth using."
-    table=${{ columns: ["members", "standstill in s", "longest of a partition in s", "rebalances", "moved"], rows }}
+    table=${{ columns: ["members", "standstill of all partitions in s", "longest of a partition in s", "rebalances", "moved"], rows }}
     picture=${(/** @type {number} */ width) => curve(data, width, 200)}
   />`;
 }
 
-/** @param {{answer: any}} props */
-function Policies({ answer: { policies } }) {
+/** @param {{answer: any, option: string | undefined}} props */
+function Policies({ answer: { policies }, option }) {
   if (!policies?.length) return null;
   const rows = policies.map((/** @type {any} */ each) => [
-    each.option ?? "none",
+    `${each.option ?? "none"}${option && isSet(each, option) ? ", as configured" : ""}`,
     each.total_lag,
     each.replicas,
     each.members_count,
@@ -166,7 +169,9 @@ function Policies({ answer: { policies } }) {
   const title = `What KEDA ${policies[0].release} would choose`;
   return html`<section>
     <h3>${title}</h3>
-    <p class="soft small">From the same lag, by each of its options, once it has settled.</p>
+    <p class="soft small">
+      From the same lag, by each of its options, once it has settled; above, by the one configured.
+    </p>
     <${DataTable}
       caption=${title}
       columns=${["option", "lag", "pods", "members", "idle", "largest load", "gone after"]}

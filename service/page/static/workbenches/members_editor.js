@@ -3,6 +3,7 @@ import { assignorOf, useWays, wayFrom, wayOf } from "../catalogue.js";
 import { bound, Checkbox, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
 import { html } from "../lib.js";
+import { AssignorSelect } from "./assignor.js";
 import { resized } from "./group_size.js";
 import { totalOf, withTotal } from "./load.js";
 import { countsOf } from "./members_counts.js";
@@ -11,12 +12,15 @@ import { Topics } from "./topics_editor.js";
 /** @typedef {import("./members.js").MembersState} MembersState */
 /** @typedef {import("./members.js").Topic} Topic */
 
+/** Options of KEDA's Kafka triggers, of which one excludes most others. */
+const OPTIONS = ["limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions", "allowIdleConsumers"];
+
 /** @param {{state: MembersState, set: (change: Partial<MembersState>) => void}} props */
 export function MembersEditor({ state, set }) {
   const choices = useWays();
   const counts = countsOf({ ...state, most: null });
   return html`<h2>Group</h2>
-    <${Select}
+    <${AssignorSelect}
       place="/assignor"
       label="Assignor"
       value=${wayOf(state)}
@@ -84,7 +88,7 @@ function Scaling({ state, set }) {
       checked=${state.standstill ?? true}
       set=${(/** @type {boolean} */ standstill) => set({ standstill: standstill ? undefined : false })}
     />
-    <details open=${Object.keys(state.keda ?? {}).length > 0}>
+    <details open=${Object.keys(state.keda ?? {}).length > 0 || Boolean(state.keda_option)}>
       <summary>KEDA's ScaledObject</summary>
       <div class="pair">
         <${Numeric} ...${keda("lag_threshold")} label="lagThreshold" placeholder="10" />
@@ -99,6 +103,11 @@ function Scaling({ state, set }) {
           choices=${["latest", "earliest"].map((value) => ({ value, label: value }))}
         />
       </div>
+      <${Select}
+        ...${bound(state, set)("keda_option")}
+        label="Option that is configured"
+        choices=${["", ...OPTIONS].map((value) => ({ value, label: value || "none" }))}
+      />
       <${Checkbox}
         label="scaleToZeroOnInvalidOffset"
         checked=${state.keda?.scale_to_zero_on_invalid_offset ?? false}

@@ -73,6 +73,11 @@ export function nameOf({ group_protocol = "classic", assignor, rebalance_protoco
   return group_protocol === "classic" ? name : `${group_protocol}: ${name}`;
 }
 
+/** The rebalances that events cause; without events that of the group's start. @param {any} answer @returns {any[]} */
+export function ofEvents({ start, rebalances = [] }) {
+  return start ? rebalances.filter((/** @type {any} */ { event }) => event !== null) : rebalances;
+}
+
 /** @returns {TimelineState} */
 function example() {
   return {
@@ -89,7 +94,7 @@ function example() {
       { at_ms: 150_000, type: "rolling_restart", down_ms: 4000, pause_ms: 10_000 },
     ],
     timing: { session_timeout_ms: 45_000 },
-    generation: 1,
+    generation: 0,
   };
 }
 

@@ -4,7 +4,7 @@ import { duration, number, percent } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { Assigned } from "./assigned.js";
 import { ownership } from "./ownership.js";
-import { nameOf } from "./timeline.js";
+import { nameOf, ofEvents } from "./timeline.js";
 import { Lanes } from "./timeline_lanes.js";
 import { Warnings } from "./warnings.js";
 
@@ -17,14 +17,14 @@ const MANY = 200;
 /** @param {{state: TimelineState, answer: import("./timeline.js").TimelineAnswerData, set: (change: Partial<TimelineState>) => void}} props */
 export function TimelineAnswer({ state, answer: { lanes }, set }) {
   const answered = lanes.filter(({ answer }) => answer !== null);
-  const { totals, rebalances = [], warnings = [] } = lanes[0].answer;
+  const { totals, warnings = [] } = lanes[0].answer;
   const local = localOf(lanes[0]);
   const figures = [
     { label: "Rebalances", value: number(totals.rebalances), note: `${number(totals.requests)} requests` },
     {
-      label: "Standstill",
+      label: "Standstill of all partitions",
       value: duration(totals.idle_partition_ms / 1000),
-      note: `summed over partitions that wait; ${range(totals)}${each(state.topics, totals)}`,
+      note: `summed over them; ${range(totals)}${each(state.topics, totals)}`,
     },
     { label: "Longest for one partition", value: duration(totals.longest_idle_ms / 1000) },
     { label: "Partitions that move", value: number(totals.moved), note: "over all rebalances" },
@@ -38,7 +38,7 @@ export function TimelineAnswer({ state, answer: { lanes }, set }) {
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Lanes} state=${state} lanes=${answered} />
     <${Totals} lanes=${lanes} />
-    <${Generation} state=${state} rebalances=${rebalances} set=${set} />
+    <${Generation} state=${state} rebalances=${ofEvents(lanes[0].answer)} set=${set} />
     <${Warnings} warnings=${warnings} />`;
 }
 
@@ -62,7 +62,14 @@ function each(topics, { idle_partition_ms: idle }) {
 /** @param {{lanes: Lane[]}} props */
 function Totals({ lanes }) {
   const racked = lanes.some((lane) => localOf(lane) !== undefined);
-  const columns = ["protocol", "rebalances", "standstill", "at least and most", "longest", "moved"];
+  const columns = [
+    "protocol",
+    "rebalances",
+    "standstill, all partitions",
+    "at least and most",
+    "longest of one",
+    "moved",
+  ];
   if (racked) columns.push("can be read within its zone");
   const rows = lanes.map((lane) => {
     const { way, answer, refused } = lane;

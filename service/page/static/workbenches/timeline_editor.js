@@ -1,8 +1,9 @@
 /** The editor of a timeline: the protocols to compare, the group, its events and what clients and broker wait for. */
 import { assignorOf, useWays, wayFrom, wayOf } from "../catalogue.js";
-import { bound, Checkbox, Numeric, Select } from "../fields.js";
+import { bound, Checkbox, Numeric } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced } from "../lists.js";
+import { AssignorSelect } from "./assignor.js";
 import { resized } from "./group_size.js";
 import { Remove } from "./rows.js";
 import { Events } from "./timeline_events.js";
@@ -39,29 +40,27 @@ export function TimelineEditor({ state, set }) {
 /** @param {{state: TimelineState, set: Set}} props */
 function Ways({ state: { ways }, set }) {
   const choices = useWays().flatMap((way) =>
-    way.value === wayOf({ assignor: "balanced" }) ? [way, { ...EAGER, group: way.group }] : [way],
+    way.value === wayOf({ assignor: "balanced" }) ? [way, { ...way, ...EAGER }] : [way],
   );
   const change = (/** @type {number} */ i) => (/** @type {import("./timeline.js").Way | null} */ way) =>
     set({ ways: replaced(ways, i, way), ...(i === 0 ? { generation: 0 } : {}) });
   const add = () => {
     const taken = ways.map(wayOf);
-    const next = choices.find(({ value }) => !taken.includes(value) && !value.includes(":", value.indexOf(":") + 1));
+    const next = choices.find(({ value, of_other_client }) => !taken.includes(value) && !of_other_client);
     if (next) set({ ways: [...ways, wayFrom(next.value)] });
   };
   return html`<h2>Protocols</h2>
     ${ways.map(
       (way, i) =>
-        html`<div class="removable">
-            <${Select}
-              place="/ways/${i}/assignor"
-              label=${i === 0 ? "Shown in detail" : `Compared with it, ${i}`}
-              value=${wayOf(way)}
-              other=${assignorOf(way)}
-              choices=${choices}
-              set=${(/** @type {string} */ value) => change(i)({ ...wayFrom(value), static: way.static })}
-            />
-            ${i > 0 && html`<${Remove} name=${wayOf(way)} act=${() => change(i)(null)} />`}
-          </div>
+        html`<${AssignorSelect}
+            place="/ways/${i}/assignor"
+            label=${i === 0 ? "Shown in detail" : `Compared with it, ${i}`}
+            value=${wayOf(way)}
+            other=${assignorOf(way)}
+            choices=${choices}
+            set=${(/** @type {string} */ value) => change(i)({ ...wayFrom(value), static: way.static })}
+            beside=${i > 0 && html`<${Remove} name=${wayOf(way)} act=${() => change(i)(null)} />`}
+          />
           ${
             way.group_protocol !== "share" &&
             html`<${Checkbox}

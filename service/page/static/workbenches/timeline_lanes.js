@@ -3,7 +3,7 @@ import { Figure, Legend } from "../figure.js";
 import { count, listed } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { lanes as lanesPicture } from "../pictures/lanes.js";
-import { nameOf } from "./timeline.js";
+import { nameOf, ofEvents } from "./timeline.js";
 import { shortsOf } from "./timeline_events.js";
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
@@ -70,6 +70,12 @@ function summed(steps) {
   return { at, idle };
 }
 
+/** What is idle from a time on: that of the group's start is not what the events cause. @param {number} since @param {{at: number[], idle: number[]}} steps */
+function from(since, { at, idle }) {
+  const first = at.findLastIndex((when) => when <= since);
+  return { at: [since, ...at.slice(first + 1)], idle: idle.slice(Math.max(first, 0)) };
+}
+
 /** @param {Map<string, string>} shorts ids of members, as labels have them @param {import("./timeline.js").Event} event */
 function labelOf(shorts, { type, member, member_id, topic, topic_name, members_count, partitions_count, assignors }) {
   const what = type.replaceAll("_", " ").replace(/^(member|topic) /, "");
@@ -108,12 +114,13 @@ export function Lanes({ state, lanes }) {
 function drawn(state, lanes) {
   const needed = wanted(state);
   const shorts = shortsOf(state);
+  const since = state.events.reduce((first, { at_ms }) => Math.min(first, at_ms), Infinity);
   const rows = lanes.map(({ way, answer }) => ({
     name: nameOf(way),
-    ...idleOf(answer, needed),
-    rebalances: (answer.rebalances ?? []).map((/** @type {any} */ each, /** @type {number} */ i) => ({
+    ...(answer.start ? from(since, idleOf(answer, needed)) : idleOf(answer, needed)),
+    rebalances: ofEvents(answer).map((each, i, all) => ({
       from: each.at_ms,
-      to: each.stable_at_ms ?? answer.rebalances[i + 1]?.at_ms ?? answer.totals.end_ms,
+      to: each.stable_at_ms ?? all[i + 1]?.at_ms ?? answer.totals.end_ms,
       number: each.generation_id ?? each.group_epoch,
     })),
   }));
