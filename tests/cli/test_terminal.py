@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from service.cli.assigned import assignment_rows, short_names
-from service.cli.errors import note
+from service.cli.errors import fitted, note
 from service.cli.terminal import table
 
 
@@ -76,3 +76,13 @@ def test_a_row_has_what_a_member_gets_and_gives_up():
         ("left", "0", "", "1", "leaves"),
     ]
     assert {row[2:4] for row in assignment_rows([member("a", 0)])} == {("", "")}
+
+
+def test_a_note_on_a_terminal_breaks_between_words(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    text = "--replica-alter-log-dirs-throttle is what is meant by max.poll.interval.ms"
+    assert fitted(text, terminal).split() == text.split()
+    assert max(map(len, fitted(text, terminal).splitlines()[1:])) <= 30
+    assert fitted(text, io.StringIO()) == text
