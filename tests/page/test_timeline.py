@@ -142,7 +142,7 @@ def test_a_group_goes_on_from_groups(page):
     page.get_by_role("button", name="What happens over time").click()
     page.get_by_role("heading", name="Which rebalances do these events cause").wait_for()
     assert page.get_by_label("Members at the start").input_value() == "4"
-    page.get_by_role("heading", name="Rebalance 2 of").wait_for()
+    page.get_by_role("heading", name="Rebalance 1 of").wait_for()
 
 
 def test_the_start_of_the_group_is_no_standstill_that_events_cause(page):
