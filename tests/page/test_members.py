@@ -118,7 +118,7 @@ def test_pods_and_what_keda_would_choose_are_the_services_for_the_lag_of_a_snaps
     page.get_by_label("Option that is configured").select_option("allowIdleConsumers")
     (configured,) = [p["members_count"] for p in answer["policies"] if p["option"] == "allowIdleConsumers"]
     page.locator("figure").first.get_by_text(f"KEDA: {configured}").wait_for()
-    assert keda.last.locator("td").first.inner_text() == "allowIdleConsumers, as configured"
+    expect(keda.last.locator("td").first).to_have_text("allowIdleConsumers, as configured")
 
 
 def test_a_limit_that_cannot_be_kept_says_why(page):

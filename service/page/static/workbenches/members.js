@@ -87,4 +87,5 @@ export const members = {
   Editor: MembersEditor,
   Answer: MembersAnswer,
   request: { path: PATH, of: request, take },
+  views: ["keda_option"],
 };
