@@ -77,9 +77,8 @@ class Commands(PrintableGroup):
 @click.group(cls=Commands)
 @click.version_option(__version__)
 def main() -> None:
-    r"""What Kafka does with keys, consumer groups and replicas: key → partition → consumer, replica → broker.
+    """What Kafka does with keys, consumer groups and replicas: key → partition → consumer, replica → broker.
 
-    \b
     partition-allocator rebalances group.txt --scale 8
 
     COMMAND --help has an example of each. FILE may be output of Kafka's tools, as it is.

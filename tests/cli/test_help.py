@@ -47,3 +47,9 @@ def test_a_command_has_an_example_that_it_understands(names):
 def test_no_line_breaks_within_a_word(names):
     lines = CliRunner(env={"COLUMNS": "80"}).invoke(main, [*names, "--help"]).stdout.splitlines()
     assert [line for line in lines if line.endswith("-") or len(line) > 86] == []
+
+
+def test_the_list_of_commands_begins_with_an_example():
+    lines = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["--help"]).stdout.splitlines()
+    assert "  partition-allocator rebalances group.txt --scale 8" in lines
+    assert not any("\\" in line for line in lines)

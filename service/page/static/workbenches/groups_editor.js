@@ -45,17 +45,15 @@ export function GroupsEditor({ state, set }) {
   const field = bound(state, set);
   const limited = (state.assignor_then || state.assignor) === "balanced";
   return html`<h2>Assignor</h2>
-    <div class="pair">
-      <${Select}
-        place="/group_protocol"
-        label="Protocol"
-        value=${state.group_protocol}
-        other="not known (classic)"
-        choices=${PROTOCOLS}
-        set=${setProtocol}
-      />
-      <${AssignorSelect} ...${field("assignor")} label="Assignor" choices=${choices} other=${assignorOf(state)} />
-    </div>
+    <${Select}
+      place="/group_protocol"
+      label="Protocol"
+      value=${state.group_protocol}
+      other="not known (classic)"
+      choices=${PROTOCOLS}
+      set=${setProtocol}
+    />
+    <${AssignorSelect} ...${field("assignor")} label="Assignor" choices=${choices} other=${assignorOf(state)} />
     <${AssignorSelect}
       ...${field("assignor_then")}
       label="After the change"
