@@ -40,7 +40,7 @@ def _assigned(answer: GroupAnswer) -> str:
 
 def _compared(answer: GroupAnswer, comparison: GroupComparison) -> str:
     group, differing, later = comparison.expected, comparison.differences, ""
-    if answer.second_differences is not None:
+    if len(differing) and answer.second_differences is not None:
         differing, later = answer.second_differences, ", after a second rebalance"
     left_open = comparison.left_open
     compared = counted(group.total_partitions - left_open, "partition")
