@@ -61,11 +61,13 @@ class ComparisonAnswer:
         if not shares:
             return "There is nothing to compare: no record has a key."
         if len(pairs) == 1:
+            compared, records = pairs[0].keys, self.result.records
+            of = f"the {counted(compared, 'record')} compared{f', of {records:,}' if compared < records else ''}"
             names = " and ".join(each.names[0] for each in classes)
             chance = agreement_text(1 / self.question.partitions_count)
-            agree = f"{names} agree on {agreement_text(shares[0])} of the records compared"
+            agree = f"{names} agree on {agreement_text(shares[0])} of {of}"
             return f"{agree}; two unrelated hash functions, on {chance} by chance."
-        same = f"{shares.count(1):,} of the {len(pairs):,} pairs"
+        same = f"{shares.count(1):,} of the {len(shares):,} pairs"
         return f"{counted(count, 'partitioner')}, {len(classes):,} of them different: {same} agree on every record compared."
 
 

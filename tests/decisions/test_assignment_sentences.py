@@ -6,10 +6,17 @@ import json
 import random
 import re
 from typing import Any
+from uuid import UUID
 
 from service.api.groups import FORM
 from service.decisions.budget import Budget
 from service.web.forms import Refused
+
+WAYS = [
+    *({"assignor": name} for name in ("range", "sticky", "cooperative-sticky", "cooperative-sticky", "balanced")),
+    {"group_protocol": "consumer"},
+    {"group_protocol": "share"},
+]
 
 
 def ask(body: dict[str, Any]) -> dict[str, Any]:
@@ -18,18 +25,33 @@ def ask(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def drawn(draw: random.Random) -> dict[str, Any]:
-    """A group, some of whose members own what others may claim as well, and of whose topics some have no reader."""
+    """A group of which members own what others may claim as well, and subscribe differently, also to what does not exist."""
     topics = [{"topic_name": name, "partitions_count": draw.randint(1, 6)} for name in "ab"]
-    names = ["a"] if draw.random() < 0.2 else ["a", "b"]
-    owners = [draw.randint(0, 4) for _ in range(topics[0]["partitions_count"])]
-    members = [
-        {"member_id": f"m{i}", "topic_names": names}
-        | ({"generation_id": 1, "owned_partitions": [{"topic_name": "a", "partition_ids": ids}]} if ids else {})
-        for i in range(draw.randint(0, 4))
-        for ids in [[partition for partition, owner in enumerate(owners) if owner == i]]
-    ]
-    assignor = draw.choice(("range", "sticky", "cooperative-sticky", "balanced"))
-    return {"assignor": assignor, "topics": topics, "members": members}
+    unlike, count = draw.random() < 0.4, draw.randint(0, 4)
+    owned: list[dict[str, list[int]]] = [{} for _ in range(count)]
+    for topic in topics if count and draw.random() < 0.8 else ():
+        for partition in range(topic["partitions_count"]):
+            for member in draw.sample(range(count), min(count, draw.choice((0, 1, 1, 1, 1, 2)))):
+                owned[member].setdefault(topic["topic_name"], []).append(partition)
+    members: list[dict[str, Any]] = []
+    for claims in owned:
+        members.append({"member_id": f"c-{UUID(int=draw.getrandbits(128), version=4)}"})
+        if unlike:
+            members[-1]["topic_names"] = draw.choice((["a"], ["b"], ["a", "b"], ["a", "gone"]))
+        if claims:
+            rows = [{"topic_name": name, "partition_ids": ids} for name, ids in claims.items()]
+            members[-1] |= {"generation_id": draw.choice((3, 3, 3, 2)), "owned_partitions": rows}
+    return {**draw.choice(WAYS), "topics": topics, "members": members}
+
+
+def holders(rows: list[dict[str, Any]], name: str) -> dict[tuple[str, int], set[str]]:
+    """The members of each partition. name : of the member that lists them"""
+    found: dict[tuple[str, int], set[str]] = {}
+    for row in rows:
+        for part in row.get(name, ()):
+            for partition in part["partition_ids"]:
+                found.setdefault((part["topic_name"], partition), set()).add(row["member_id"])
+    return found
 
 
 def test_conclusions_of_small_random_groups_are_those_of_their_figures() -> None:
@@ -48,21 +70,24 @@ def test_conclusions_of_small_random_groups_are_those_of_their_figures() -> None
         spread = re.match(r"[a-z-]+ gives ([0-9]+) members? ([0-9]+)(?: to ([0-9]+))? partitions?", text)
         assert spread, text
         assert [int(spread[1]), int(spread[2]), int(spread[3] or spread[2])] == [len(counts), min(counts), max(counts)]
-        owner = {i: m["member_id"] for m in body["members"] for p in m.get("owned_partitions", ()) for i in p["partition_ids"]}
-        now = {
-            i: each["member_id"]
-            for each in last["assignments"]
-            for part in each["partitions"]
-            if part["topic_name"] == "a"
-            for i in part["partition_ids"]
-        }
-        moved = re.search(r"; ([0-9]+) of ([0-9]+) owned partitions? moves?", text)
-        assert (moved is None) == (not owner)
-        if moved:
-            assert [int(moved[1]), int(moved[2])] == [sum(now.get(i) != name for i, name in owner.items()), len(owner)], text
-            moves.add(int(moved[1]) > 0)
+        before, now = holders(body["members"], "owned_partitions"), holders(last["assignments"], "partitions")
+        said = re.search(r"; ([0-9]+) of ([0-9]+) owned partitions? (moves?|stays? with the member)", text)
+        assert (said is None) == (not before)
+        if said and said[3].startswith("stay"):
+            stay = sum(len(members & now.get(partition, set())) for partition, members in before.items())
+            assert [int(said[1]), int(said[2])] == [stay, sum(map(len, before.values()))], text
+        elif said:
+            moved = sum(not now.get(partition, set()) <= members for partition, members in before.items())
+            assert [int(said[1]), int(said[2])] == [moved, len(before)], (text, body)
+            moves.add(moved > 0)
         nobody = re.search(r"; ([0-9]+) partitions? go(?:es)? to no member", text)
         assert int(nobody[1] if nobody else 0) == sum(len(part["partition_ids"]) for part in last["unassigned"])
+        compared = ask({**body, "expected": last["assignments"]})["conclusion"]
+        assert "gives exactly what is expected" in compared
+        assert ("after a second rebalance" in compared) == ("follow_up" in answer)
+        if now:
+            less = [{**row, "partitions": []} for row in last["assignments"]]
+            assert f"gives {len(now)} of " in ask({**body, "expected": less})["conclusion"]
     assert moves == {True, False}
 
 

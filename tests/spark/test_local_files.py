@@ -202,7 +202,9 @@ def test_compare_writes_its_answer(records, suffix, tmp_path):
         dict(zip(table.column_names, (*names, len(hashes), agreeing, agreeing / len(hashes)), strict=True))
     ]
     assert table.column_names == ["partitioner", "other_partitioner", "keys", "agreeing_keys", "agreement"]
-    verdict = f"{' and '.join(names)} agree on {agreeing / len(hashes):.2%} of the records compared"
+    verdict = (
+        f"{' and '.join(names)} agree on {agreeing / len(hashes):.2%} of the {len(hashes):,} records compared, of {len(KEYS):,}"
+    )
     assert verdict in (tmp_path / "ours" / "report.html").read_text()
 
 

@@ -89,7 +89,10 @@ def mismatch(
 
 
 def _try_other_bytes(records: Records, scan: MismatchScan, summary: dict[str, Any]) -> None:
-    """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given."""
+    """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given.
+
+    Of few pairs not even that is known: the verdict becomes ``undecided``.
+    """
     counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
     sample, _ = records.scan(counting, "trying other bytes of the keys of", keeps=False)
     if sample.records is None or not sample.records.num_rows:
@@ -100,6 +103,9 @@ def _try_other_bytes(records: Records, scan: MismatchScan, summary: dict[str, An
     chosen = [PARTITIONERS[name] for name in scan.partitioners]
     found = fingerprint(chosen, observations, range(scan.partitions_count, scan.partitions_count + 1))
     summary["key_transformation"] = found.transformation
+    if found.verdict == "undecided":
+        summary["verdict"] = found.verdict
+        return
     if found.transformation is None:
         tried = f"{found.transformations_tried:,} other ways to make bytes of these keys, for example JSON strings with quotes"
         summary["warnings"].append(f"Nor does any of {tried}; keys may be Avro or Protobuf, of which the raw bytes tell more.")

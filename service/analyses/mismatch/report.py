@@ -29,6 +29,11 @@ def verdict(summary: dict[str, Any]) -> str:
     """The verdict in words: ``99.9% java … (99.8% to 99.9%), 0.10% librdkafka:consistent … (0.07% to 0.15%)``."""
     if summary["verdict"] == "none":
         return "no record has a key"
+    if summary["verdict"] == "undecided":
+        if summary["partitions_count"] == 1:
+            return "with one partition, where records are does not tell who wrote them"
+        pairs = sum(summary["different_pairs"].values())
+        return f"too few different pairs of key and partition ({pairs:,}) to tell who wrote the records"
     if summary["verdict"] == "unexplained":
         reasons = "for example, because a serializer changed the keys' bytes: the command fingerprint tries the usual ones"
         return f"no partitioner explains the records at this partition count, {reasons}"

@@ -147,6 +147,8 @@ def _never(way: Way) -> str:
     """That no partition waits for a reader, if that is so, or only with polls that take no time; or nothing."""
     rebalances, end = [each for each in way.outcome.rebalances if not each.is_start], way.outcome.end
     polls_take_time = way.timeline.timing.poll_interval_ms > 0
+    if way.outcome.rebalances and not way.timeline.events:  # before it starts, no partition has one
+        return ""
     if any(each.is_eager and _had(each) for each in rebalances):
         stops = "; members stop reading in each, for a time that their polls decide, and which is 0 s here"
         return "" if polls_take_time else stops

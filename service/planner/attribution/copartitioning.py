@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
+from service.core.keys.columns import BYTES, LOW_BYTES, PULSAR, PULSAR_UTF8, SPARK
 from service.core.partitioners import PARTITIONERS, Partitioner
 from service.core.partitioners.model import AS_NULL, HASHED
 from service.core.printable import counted
@@ -29,6 +29,9 @@ NUMBERS: Final = {
     "boolean": "1 byte of a boolean",
 }
 
+
+BY_CHANCE: Final = 0.05
+"""How much the share of keys that meet may differ from what chance gives and count as that."""
 
 HASH_BITS: Final = 32
 """Bits of the hashes whose sign rules are compared."""
@@ -173,7 +176,9 @@ def _hashes(first: Topic, second: Topic) -> Difference | None:
     ]
     remedies.append(f"repartition {first.topic_name} or {second.topic_name} by one client before the join")
     if a.hash != b.hash:
-        detail = "the keys are hashed by different functions, so that equal keys meet only by chance"
+        share = _measured(first, second)
+        agree = "so that equal keys meet only by chance" if share is None else f"which agree on {share:.1%} of random keys"
+        detail = f"the keys are hashed by different functions, {agree}"
         return Difference("hash", (a.hash.name, b.hash.name), detail, tuple(remedies), settings)
     detail = f"the hash is the same, but what becomes of a negative one is not: {a.sign.rule} and {b.sign.rule}"
     return Difference("sign_rule", (a.sign.name, b.sign.name), detail, tuple(remedies), settings)
@@ -228,17 +233,26 @@ def _meeting(first: Topic, second: Topic, differences: tuple[Difference, ...]) -
     """Measured on random keys; the share that chance gives if the bytes or the hashes are unrelated."""
     if not differences:
         return 1.0
-    chance = 1 / max(first.partitions_count, second.partitions_count)
-    if not {difference.what for difference in differences} <= {"partitions_count", "sign_rule"}:
-        return chance
-    column = probe_keys(first.key_format)
+    unrelated = {"key_bytes", "partitioner_ignores_keys"} & {difference.what for difference in differences}
+    measured = None if unrelated else _measured(first, second)
+    return _chance(first, second) if measured is None else measured
+
+
+def _chance(first: Topic, second: Topic) -> float:
+    return 1 / max(first.partitions_count, second.partitions_count)
+
+
+def _measured(first: Topic, second: Topic) -> float | None:
+    """The share of random keys that both place alike; None for what chance gives."""
     partitions = []
     for topic in (first, second):
         classes = classify([topic.partitioner], first.key_format, has_null=False, has_empty=False).classes
         if not classes:
-            return chance
-        partitions.append(hash_all(classes, column, first.key_format).partitions(topic.partitions_count)[0])
-    return float(np.mean(partitions[0] == partitions[1]))
+            return None
+        hashes = hash_all(classes, probe_keys(first.key_format), first.key_format)
+        partitions.append(hashes.partitions(topic.partitions_count)[0])
+    share = float(np.mean(partitions[0] == partitions[1]))
+    return share if abs(share - _chance(first, second)) > BY_CHANCE else None
 
 
 def _streams(first: Topic, second: Topic) -> str | None:
@@ -265,6 +279,8 @@ def _notes(first: Topic, second: Topic) -> tuple[str, ...]:
     rules = {topic.partitioner.empty_key for topic in (first, second)}
     if rules == {HASHED, AS_NULL} and formats <= {"string", *BYTES}:  # a number is never empty
         notes.append("records with an empty key need not meet: one partitioner treats an empty key as no key")
+    if [topic.partitioner.encoding for topic in (first, second)].count(LOW_BYTES) == 1:
+        notes.append("keys with other characters than ASCII need not meet: one partitioner hashes the low byte of each")
     a, b = first.partitioner.hashing_rule, second.partitioner.hashing_rule
     if a is not None and b is not None and a.hash == b.hash and a.sign != b.sign and _signs_agree(first, second):
         notes.append("with this number of partitions, the sign rules agree; with others they need not")
