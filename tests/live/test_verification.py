@@ -10,8 +10,10 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 
 from service.cli import main
+from service.cli.live.verify import written_by
 from service.live.cluster_metrics import GAUGES, Bounds, ClusterCollector, measure, measure_keys, skew
 from service.live.verification import check_groups
+from tests.support.questions import ask
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -339,3 +341,20 @@ def test_a_snapshot_of_the_least(tmp_path: Path) -> None:
     """What other tools write may lack every list."""
     (tmp_path / "snapshot.json").write_text('{"snapshot_version": 1}')
     assert run("verify", "--snapshot", str(tmp_path / "snapshot.json"), "--output", "json").exit_code == 0
+
+
+def test_a_sample_of_keys_that_tells_nothing_is_no_difference() -> None:
+    """One key is explained by several partitioners, and by chance; many that no partitioner explains are a difference."""
+    java = partitions_of([f"key-{i}" for i in range(40)], 12)
+    one = written_by("t", 12, [(b"key-0", java[0])])
+    assert (one.verdict, one.reason[:23]) == ("not_checked", "One sample is never pro")
+    all_of_them = written_by("t", 12, [(f"key-{i}".encode(), java[i]) for i in range(40)])
+    assert (all_of_them.verdict, all_of_them.by) == ("alike", "java")
+    others = written_by("t", 12, [(f"key-{i}".encode(), i * i % 12) for i in range(40)])
+    assert (others.verdict, others.by) == ("differs", "")
+
+
+def partitions_of(keys: list[str], partitions_count: int) -> list[int]:
+    """Where Java's producer puts them."""
+    partitions: list[int] = ask({"partitioner": "java", "partitions_count": partitions_count, "keys": keys}).partitions.tolist()
+    return partitions

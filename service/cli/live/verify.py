@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import click
@@ -15,7 +15,7 @@ from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
 from service.core.printable import counted, first_few, printable
-from service.live.findings import Finding
+from service.live.findings import Finding, Verdict
 from service.live.verification import check_groups, check_topics, missing
 from service.web.json.codec import dumps
 
@@ -36,6 +36,8 @@ _UNVERIFIED = (
     "groups[].generation_id",
 )
 """What no verdict depends on."""
+OF_KEYS: Final[dict[str, Verdict]] = {"undecided": "not_checked", "unexplained": "differs"}
+"""What verdicts of a fingerprint come to; all others are alike: partitioners explain the sample."""
 MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not checked"}
 
 
@@ -108,10 +110,10 @@ def _check_keys(client: ClusterClient, document: dict[str, Any], topic_names: Se
         if not sample:
             yield Finding("keys", name, "", "not_checked", "no records with a key")
             continue
-        yield _written_by(name, topic["partitions_count"], sample)
+        yield written_by(name, topic["partitions_count"], sample)
 
 
-def _written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, int]]) -> Finding:
+def written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, int]]) -> Finding:
     """Which partitioners wrote the records of a sample: (key, partition)."""
     import numpy as np  # noqa: PLC0415 - imports that --help does not need
     import pyarrow as pa  # noqa: PLC0415
@@ -129,7 +131,7 @@ def _written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, 
         return Finding("keys", name, "", "not_checked", str(error))
     writers = [names[0] if names else "no client" for names in found.result.writers[: len(found.result.mixture.components)]]
     reason = conclusion(found.result, found.observations)
-    return Finding("keys", name, ", ".join(dict.fromkeys(writers)), "alike" if writers else "differs", reason)
+    return Finding("keys", name, ", ".join(dict.fromkeys(writers)), OF_KEYS.get(found.result.verdict, "alike"), reason)
 
 
 def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], form: str) -> None:

@@ -26,6 +26,7 @@ from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.model import Int64s
+from service.core.printable import counted
 from service.core.registry import released
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
@@ -98,7 +99,8 @@ class StreamsAnswer:
     def warnings(self) -> list[str]:
         """What a reader of the answer must know."""
         missing = sum(self.assignment.missing_standbys.values())
-        told = [f"{missing} standby tasks are missing: a process has each task once, so that more processes are needed."]
+        tasks = counted(missing, "standby task is missing", "standby tasks are missing")
+        told = [f"{tasks}: a process has each task once, so that more processes are needed."]
         disabled = why_disabled(self.question) if has_strategy(self.question) else None
         return told[: missing > 0] + ([disabled] if disabled else [])
 
