@@ -141,7 +141,7 @@ OUTPUT: Final = all_of(
         "--detail",
         type=click.Choice(["full"]),
         expose_value=False,
-        callback=lambda context, _, detail: detail and context.meta.update({_FULL: True}),
+        callback=lambda context, _, detail: context.meta.update({_FULL: True} if detail else {}),
         help="Add the figures that few need, such as stddev (JSON only).",
     ),
 )

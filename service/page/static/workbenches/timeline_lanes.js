@@ -73,7 +73,7 @@ function summed(steps) {
 /** What is idle from a time on: that of the group's start is not what the events cause. @param {number} since @param {{at: number[], idle: number[]}} steps */
 function from(since, { at, idle }) {
   const first = at.findLastIndex((when) => when <= since);
-  return { at: [since, ...at.slice(first + 1)], idle: idle.slice(Math.max(first, 0)) };
+  return { at: [since, ...at.slice(first + 1)], idle: first < 0 ? [0, ...idle] : idle.slice(first) };
 }
 
 /** @param {Map<string, string>} shorts ids of members, as labels have them @param {import("./timeline.js").Event} event */
