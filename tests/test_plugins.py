@@ -154,7 +154,7 @@ def run(environment, *arguments, **body):
 
 def test_the_example_on_the_command_line(environment):
     assert assignments(json.loads(run(environment, "assign", **GROUP).stdout)) == ASSIGNED
-    assert len(set(json.loads(run(environment, "partition", **KEYS).stdout)["partitions"][:3])) == 1
+    assert len(set(json.loads(run(environment, "partitions", **KEYS).stdout)["partitions"][:3])) == 1
     assert json.loads(run(environment, "place", **TOPIC).stdout)["placements"][0]["replicas"] == [10, 11, 12]
 
 
