@@ -281,3 +281,26 @@ def test_the_sentences_of_random_timelines(monkeypatch: pytest.MonkeyPatch) -> N
         }
     assert len(kinds) == 6
     assert judged > 170
+
+
+def test_the_ways_of_random_timelines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many ways are named as are equally short, or long; figures that are written alike are not called different."""
+    monkeypatch.setattr(outcomes, "MOST_DRAWS", 2)
+    ways = [{"assignor": "cooperative-sticky"}, {"group_protocol": "consumer"}, {"assignor": "range"}, {"static": True}]
+    several = 0
+    for seed in range(60):
+        chance = random.Random(seed)
+        question = drawn_question(chance)
+        try:
+            answer = answered({**question, "compare": chance.sample(ways, 3)})
+        except Refused:
+            continue
+        said = answer["conclusion"]
+        idle = [one["totals"]["idle_partition_ms"] for one in (answer, *answer["comparisons"])]
+        found = re.search(r"the shortest time with (.*?), ([0-9.,]+) s in all.*; for the longest with (.*?), ([0-9.,]+) s", said)
+        assert (found is None) == ("equally long" in said or "No way is better" in said), (seed, said)
+        assert found or seconds(min(idle)) == seconds(max(idle)), (seed, said)
+        for names, time, end in [(found[1], found[2], min(idle)), (found[3], found[4], max(idle))] if found else ():
+            assert (len(re.split(", | and ", names)), time) == (idle.count(end), seconds(end)), (seed, said)
+            several += idle.count(end) > 1
+    assert several

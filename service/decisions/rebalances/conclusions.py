@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.printable import counted, first_few, printable
+from service.core.printable import all_of, counted, first_few, printable
 from service.decisions.rebalances.question import EAGER, rebalance_protocol_of
 
 if TYPE_CHECKING:
@@ -208,14 +208,16 @@ def _compared(answer: RebalancesAnswer) -> Iterator[str]:
     idle = [way.outcome.totals.idle.sum_ms for way in ways]
     if all(map(_reads_nothing, ways)) and not max(idle):
         yield "No way is better."
-    elif min(idle) == max(idle):
+    elif seconds(min(idle)) == seconds(max(idle)):
+        about = "equally" if min(idle) == max(idle) else "about equally"
         equal = f"{seconds(min(idle))} in all, summed over partitions{_polls(ways[0])}"
-        yield f"All ways leave partitions without a reader equally long, {equal}."
+        yield f"All ways leave partitions without a reader {about} long, {equal}."
     else:
-        least, most = ways[idle.index(min(idle))], ways[idle.index(max(idle))]
-        overlap = _bounds(least)[1] >= _bounds(most)[0]
-        shortest = f"{_name(least)}, {seconds(min(idle))} in all, summed over partitions{_polls(least)}"
-        longest = f"{_name(most)}, {seconds(max(idle))}{', but their bounds overlap' if overlap else ''}"
+        least, most = ([way for way, each in zip(ways, idle, strict=True) if each == end] for end in (min(idle), max(idle)))
+        overlap = max(_bounds(way)[1] for way in least) >= min(_bounds(way)[0] for way in most)
+        shortest, longest = (all_of(list(map(_name, each)), MOST_NAMED) for each in (least, most))
+        shortest += f", {seconds(min(idle))} in all{' each' * (len(least) > 1)}, summed over partitions{_polls(least[0])}"
+        longest += f", {seconds(max(idle))}{' each' * (len(most) > 1)}{', but their bounds overlap' * overlap}"
         yield f"Partitions are without a reader for the shortest time with {shortest}; for the longest with {longest}."
     counts = [way.outcome.end.unread_count for way in ways]
     if min(counts) < max(counts):
