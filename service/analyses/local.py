@@ -14,7 +14,7 @@ from service.files.rejected import REJECTED, RejectedRows
 class LocalRecords:
     """The records that ``read`` gives, at least one batch at each call. It adds the rows that it cannot read to its argument.
 
-    rejected : the rejected rows of the last scan that keeps them
+    rejected : the rejected rows of the last scan
     strict : whether the first one ends a scan
     """
 
@@ -36,9 +36,8 @@ class LocalRecords:
         """The first batch. Only its first scan reads standard input, from there on."""
         return [self._first]
 
-    def scan(self, scan: Scan, what: str, *, keeps: bool = True) -> tuple[Any, dict[str, int]]:
-        """See Records. Raises WrongTable."""
-        before = self.rejected
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
+        """What ``scan`` computes of all records, and the number of rejected rows by reason. Raises WrongTable."""
         if not self._fresh:
             self.rejected, self._first, self._others = self._begun()
         self._fresh = False
@@ -48,9 +47,7 @@ class LocalRecords:
                 self._reject(rows.select(REJECTED.names))
             else:
                 partials += rows.column("partial").to_pylist()
-        reasons = dict(sorted(self.rejected.reasons.items()))
-        self.rejected = self.rejected if keeps else before
-        return merged(partials), reasons
+        return merged(partials), dict(sorted(self.rejected.reasons.items()))
 
     def _reject(self, rows: pa.RecordBatch) -> None:
         try:

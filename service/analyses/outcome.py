@@ -32,11 +32,8 @@ class Records(Protocol):
     def first(self) -> list[pa.RecordBatch]:
         """A few records; none where reading them would take long."""
 
-    def scan(self, scan: Scan, what: str, *, keeps: bool = True) -> tuple[Any, dict[str, int]]:
-        """What ``scan`` computes of all records, and the number of rejected rows by reason.
-
-        what : is being done, for people; keeps : whether its rejected rows replace those of an earlier scan
-        """
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
+        """What ``scan`` computes of all records, and the number of rejected rows by reason. what : is being done, for people"""
 
 
 @dataclass(frozen=True)

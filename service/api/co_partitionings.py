@@ -73,6 +73,7 @@ class CoPartitioningsAnswerSchema(AnswerSchema):
     """Can they be joined?"""
 
     kafka_version = fields.String()
+    conclusion = fields.String("whether equal keys meet, and what keeps them apart, in sentences")
     joinable = fields.Boolean("whether each key is on the same partition of both")
     meeting_share = fields.Float("share of equal keys that do, expected for any keys")
     kafka_streams = fields.Nested(StreamsSchema)
@@ -86,6 +87,7 @@ def document(answer: CoPartitioningAnswer) -> dict[str, Any]:
     starts = result.streams_message is None
     return {
         "kafka_version": answer.question.kafka_version,
+        "conclusion": answer.conclusion,
         "joinable": result.joinable,
         "meeting_share": result.meeting,
         "kafka_streams": {"starts": starts, "message": result.streams_message, "misses_matches": starts and not result.joinable},

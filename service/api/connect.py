@@ -219,6 +219,9 @@ class RunsSchema(AnswerSchema):
 class ConnectAssignmentAnswerSchema(AssignedSchema):
     """The rebalances."""
 
+    conclusion = fields.String(
+        "what workers run in the end, and what was stopped", example="After 1 rebalance 1 worker runs 4 tasks."
+    )
     rounds = fields.List(fields.Nested(RebalancedSchema))
     workers = fields.List(
         fields.Nested(RunsSchema),
@@ -234,6 +237,7 @@ def document(answer: ConnectAnswer) -> dict[str, Any]:
     names, assignor, question = answer.names, answer.assignor, answer.question
     body: dict[str, Any] = {
         **assigned_by(answer.kafka_version, "connect", assignor),
+        "conclusion": answer.conclusion,
         "rounds": [
             _round(names, each, is_cooperative=assignor.is_cooperative, explain=question.explain) for each in answer.rounds
         ],

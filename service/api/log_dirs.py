@@ -18,7 +18,7 @@ from marshmallow import Schema, post_load, validate
 
 from service.api.placements import ReassignedSchema, reassignment
 from service.api.reassignment_schemas import PATTERNS, PacedSchema, PlacedTopicSchema
-from service.api.reassignments import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, timing_document
+from service.api.reassignments import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, plan_document
 from service.core.measures.skew import spread
 from service.core.ragged import taken
 from service.decisions.log_dirs.answer import LogDirAnswer, answer
@@ -325,10 +325,6 @@ class DirLoadSchema(AnswerSchema):
 class LogDirAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
-    effects = fields.List(fields.String(), "what the plan does besides, in sentences", example=["Empties /data/a of broker 1."])
-    warnings = fields.List(
-        fields.String(), "what to know before the plan is executed, such as what its rollback needs", example=[]
-    )
     moves = fields.Nested(DirMovesSchema)
     brokers = fields.Nested(DiskBrokersSchema)
     outside_tolerance = fields.List(
@@ -344,19 +340,12 @@ class LogDirAnswerSchema(PlanAnswerSchema):
 
 def document(answer: LogDirAnswer) -> dict[str, Any]:
     """The answer, as LogDirAnswerSchema has it."""
-    question, cluster, plan, timing = answer.question, answer.cluster, answer.plan, answer.timing
+    question, cluster, plan = answer.question, answer.cluster, answer.plan
     texts = DirTexts(cluster)
     every = Positions.of_all(cluster, plan)
     copied, bound = int(plan.copied.sum()), int(plan.lower_bound.sum())
-    conclusion, complete = answer.conclusion
     return {
-        "conclusion": conclusion,
-        "complete": complete,
-        "kafka_version": question.kafka_version,
-        "plan_id": answer.plan_id,
-        "objective": question.goal.objective,
-        "effects": answer.effects,
-        "warnings": answer.warnings,
+        **plan_document(answer),
         "moves": {"replicas": len(plan.moves), "bytes": copied, "lower_bound": bound, "gap": _gap(copied, bound)},
         "brokers": _brokers(answer),
         "outside_tolerance": None if question.goal.tolerance is None else _outside(answer),
@@ -364,7 +353,6 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
         "rollback": texts.reassignment(every, every.sources),
         "reasons": texts.reasons(plan.moves),
         "batches": list(_batches(answer, texts)),
-        **timing_document(timing, question.throttle_bytes_per_second, question.pace, rates_known=answer.rates_known),
         **{name: _load(answer, i, texts) for i, name in enumerate(("before", "after"))},
     }
 

@@ -246,6 +246,7 @@ class ThroughputSchema(AnswerSchema):
     producers = fields.Integer("target ÷ what producers write to one partition, rounded up", allow_none=True)
     consumers = fields.Integer("target ÷ what one consumer reads, rounded up", allow_none=True)
     partitions_count = fields.Integer("the larger of both")
+    conclusion = fields.String()
 
 
 class PartitionCountPlansAnswerSchema(AnswerSchema):
@@ -263,7 +264,9 @@ class PartitionCountPlansAnswerSchema(AnswerSchema):
 def document(answer: PlansAnswer) -> dict[str, Any]:
     """The answer, as PartitionCountPlansAnswerSchema has it."""
     question, needed, counted = answer.question, answer.throughput, answer.counted
-    body = {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
+    body = {"kafka_version": question.kafka_version} | (
+        {"throughput": vars(needed) | {"conclusion": needed.conclusion}} if needed else {}
+    )
     if counted is None:
         return body
     counts, hottest, key_format = counted.counts, question.hottest_keys, counted.key_format

@@ -132,7 +132,7 @@ class PlacementAuditAnswerSchema(AnswerSchema):
     possible = fields.Boolean(
         "whether the placer could have placed the topic this way, on these brokers, with the additions of the request"
     )
-    verdict = fields.String("the answer in a sentence or two; if it is not possible, with what probably happened")
+    conclusion = fields.String("the answer in a sentence or two; if it is not possible, with what probably happened")
     parts = fields.List(fields.Nested(PartSchema), "if it is possible: the creation of the topic, and each addition")
     broken_rule = fields.Nested(BrokenRuleSchema, "null if it is possible", allow_none=True)
     other_history = fields.List(
@@ -157,7 +157,7 @@ def document(answer: AuditAnswer) -> dict[str, Any]:
         "placer": answer.placer.name,
         **named,
         "possible": audit.broken_rule is None,
-        "verdict": verdict(answer.placer.name, audit, racks_known=bool(answer.cluster.rack_ids)),
+        "conclusion": verdict(answer.placer.name, audit, racks_known=bool(answer.cluster.rack_ids)),
         "parts": [_part(part, answer.first_id) for part in audit.parts],
         "broken_rule": audit.broken_rule and _broken_rule(answer, audit.broken_rule),
         "other_history": [_part(part, answer.first_id) for part in audit.other_history],

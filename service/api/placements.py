@@ -99,7 +99,7 @@ class ReplicaPlacementAnswerSchema(AnswerSchema):
     placer = fields.String()
     implementation = fields.Nested(ImplementationSchema)
     conclusion = fields.String("what is placed, and where; that racks are not known")
-    warnings = fields.List(fields.String(), "brokers without a rack where others have one")
+    warnings = fields.List(fields.String(), "brokers without a rack where others have one; what can be read on the reader's rack")
     placements = fields.List(fields.Nested(PlacementSchema), "one topic", optional=True)
     topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order", optional=True)
     results = fields.List(

@@ -16,7 +16,6 @@ import numpy as np
 
 from service.api.placements import ReassignmentSchema, load_documents, reassignment
 from service.api.reassignment_schemas import FrontierSchema, ReassignmentQuestionSchema
-from service.core.measures.zone_traffic import GB
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace
+    from service.decisions.log_dirs.answer import LogDirAnswer
+    from service.planner.reassignments.batches.model import Batches, BatchTiming
 
 
 class MovesSchema(AnswerSchema):
@@ -233,6 +233,15 @@ class PlanAnswerSchema(AnswerSchema):
         "the lowest throttle with which all batches take at most `limits.duration_seconds`", allow_none=True
     )
     pace = fields.Nested(PaceSchema, "what the durations assume")
+    effects = fields.List(
+        fields.String(), "what the plan does besides, in sentences", example=["Broker 7 takes over from broker 6."]
+    )
+    warnings = fields.List(
+        fields.String(),
+        "what to know before the plan is executed, such as racks that are emptied, brokers without a rack, and why there is no "
+        "way back",
+        example=[],
+    )
 
 
 class ReplacementSchema(AnswerSchema):
@@ -245,15 +254,6 @@ class ReplacementSchema(AnswerSchema):
 class ReassignmentAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
-    effects = fields.List(
-        fields.String(), "what the plan does besides, in sentences", example=["Broker 7 takes over from broker 6."]
-    )
-    warnings = fields.List(
-        fields.String(),
-        "what to know before the plan is executed, such as racks that are emptied, brokers without a rack, and why there is no "
-        "way back",
-        example=[],
-    )
     moves = fields.Nested(MovesSchema)
     goals = fields.Nested(GoalsSchema)
     outside_tolerance = fields.List(
@@ -321,23 +321,16 @@ class PlanTexts:
 
 def document(answer: ReassignmentAnswer) -> dict[str, Any]:
     """The answer, as ReassignmentAnswerSchema has it."""
-    question, plan, batches, timing = answer.question, answer.plan, answer.batches, answer.timing
+    question, plan, batches = answer.question, answer.plan, answer.batches
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
     placements, inferred, elected = answer.placements, answer.replacements, answer.leadership.elected
-    conclusion, complete = answer.conclusion
     now = placements.replicas
     sized = placements.sizes is not None
     leads = now.firsts() != plan.replicas.firsts()
     texts = PlanTexts(answer)
     onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
     return {
-        "conclusion": conclusion,
-        "complete": complete,
-        "kafka_version": question.kafka_version,
-        "plan_id": answer.plan_id,
-        "objective": question.goal.objective,
-        "effects": answer.effects,
-        "warnings": answer.warnings,
+        **plan_document(answer),
         "moves": {
             "replicas": int(batches.moves.sum()),
             "bytes": int(batches.amounts.sum()) if sized else None,
@@ -363,25 +356,32 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
                 "rollback": back,
                 "moves": int(batches.moves[i]),
                 "bytes": int(batches.amounts[i]) if sized else None,
-                "duration_seconds": batch_seconds(timing, i),
+                "duration_seconds": batch_seconds(answer.timing, i),
             }
             for i, (step, back) in enumerate(texts.steps(batches))
         ],
-        **timing_document(timing, question.throttle_bytes_per_second, question.pace, rates_known=placements.rates is not None),
         "traffic": _traffic(answer) if sized else None,
         "across_racks": _across_racks(answer),
         **{name: _placed(answer, i) for i, name in enumerate(("before", "after"))},
     }
 
 
-def timing_document(timing: BatchTiming, throttle: int | None, pace: Pace, *, rates_known: bool) -> dict[str, Any]:
-    """How long the batches take, as PlanAnswerSchema has it."""
+def plan_document(answer: ReassignmentAnswer | LogDirAnswer) -> dict[str, Any]:
+    """What a plan concludes, and how long its batches take, as PlanAnswerSchema has it."""
+    question, timing, (conclusion, complete) = answer.question, answer.timing, answer.conclusion
     return {
+        "conclusion": conclusion,
+        "complete": complete,
+        "kafka_version": question.kafka_version,
+        "plan_id": answer.plan_id,
+        "objective": question.goal.objective,
+        "effects": answer.effects,
+        "warnings": answer.warnings,
         "duration_seconds": timing.total,
-        "write_rates_known": rates_known,
+        "write_rates_known": answer.rates_known,
         "throttle_bytes_per_second": timing.throttle,
         "throttle_needed_bytes_per_second": timing.throttle_needed,
-        "pace": {"throttle_bytes_per_second": throttle, **asdict(pace)},
+        "pace": {"throttle_bytes_per_second": question.throttle_bytes_per_second, **asdict(question.pace)},
     }
 
 
@@ -409,14 +409,14 @@ def table(answer: ReassignmentAnswer) -> pa.Table:
 
 
 def _across_racks(answer: ReassignmentAnswer) -> dict[str, Any] | None:
-    crossing, price, sized = answer.across_racks, answer.question.price_per_gb, answer.placements.sizes is not None
+    crossing = answer.across_racks
     if crossing is None:
         return None
     return {
         "rack_changes": crossing.changes,
         "replicas": crossing.copies,
-        "bytes": crossing.amount if sized else None,
-        "cost": crossing.amount / GB * price if sized and price is not None else None,
+        "bytes": None if answer.placements.sizes is None else crossing.amount,
+        "cost": answer.copying_cost,
     }
 
 

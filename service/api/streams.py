@@ -212,6 +212,7 @@ class RackTrafficSchema(AnswerSchema):
 class StreamsAssignmentAnswerSchema(AssignedSchema):
     """The group, assigned."""
 
+    conclusion = fields.String("who gets how many tasks, and what moves", example="sticky gives 2 members 3 active tasks each.")
     assignments = fields.List(fields.Nested(MemberTasksSchema), "members in request order")
     missing_standby_tasks = fields.List(fields.Nested(MissingStandbysSchema), "the tasks that too few processes can copy")
     member_load = fields.Nested(TasksLoadSchema)
@@ -231,6 +232,7 @@ def document(answer: StreamsAnswer) -> dict[str, Any]:
     group, assignment, topology = answer.group, answer.assignment, answer.group.topology
     body: dict[str, Any] = {
         **assigned_by(answer.kafka_version, "streams", answer.assignor),
+        "conclusion": answer.conclusion,
         "assignments": [
             {
                 name: member.member_id,

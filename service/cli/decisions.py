@@ -19,7 +19,7 @@ from service.cli.help import GroupedCommand
 from service.cli.inputs import read_input
 from service.cli.offsets import batch_topics
 from service.parameters.types import Parsed
-from service.report.numbers import id_ranges, number, zone_traffic
+from service.report.numbers import id_ranges, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -298,9 +298,7 @@ def _summary(answer: dict[str, Any]) -> str:
     if not movement.get("retained") and not movement.get("revoked"):
         movement = {}  # no member owned anything
     moves = [f"{name} {count}" for name, count in movement.items() if count is not None]
-    text += "\npartitions: " + ", ".join(moves).replace("_", " ") if moves else ""
-    traffic = zone_traffic(answer.get("zone_traffic") or {})
-    return f"{text}\n{traffic}" if traffic else text
+    return text + ("\npartitions: " + ", ".join(moves).replace("_", " ") if moves else "")
 
 
 def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Shown:

@@ -5,6 +5,7 @@ from typing import Any
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.partitioners import PARTITIONERS
+from service.core.printable import all_of
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.planner.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
@@ -25,6 +26,19 @@ class CoPartitioningAnswer:
     question: CoPartitioningQuestion
     result: Copartitioning
     figures: Figures = Figures("streams", {"topics": 2})  # noqa: RUF009 - a tuple
+
+    @property
+    def conclusion(self) -> str:
+        """Whether equal keys meet, what keeps them apart, and what Kafka Streams makes of it."""
+        result, names = self.result, " and ".join(topic.topic_name for topic in _topics(self.question.topics))
+        if result.joinable:
+            return f"{names} are co-partitioned: each key is on the same partition of both."
+        apart = all_of([difference.what.replace("_", " ") for difference in result.differences], len(result.differences))
+        starts = "starts all the same and misses matches" if result.streams_message is None else "does not start"
+        return (
+            f"{names} are not co-partitioned, because of {apart}: {result.meeting:.1%} of equal keys are expected on the same "
+            f"partition of both. Kafka Streams {starts}."
+        )
 
 
 def answer(question: CoPartitioningQuestion, _: Budget) -> CoPartitioningAnswer:

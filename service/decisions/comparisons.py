@@ -60,15 +60,14 @@ class ComparisonAnswer:
         shares = [pair.agreeing / pair.keys for pair in pairs if pair.keys]
         if not shares:
             return "There is nothing to compare: no record has a key."
+        chance = f"two unrelated hash functions agree on {agreement_text(1 / self.question.partitions_count)} by chance"
         if len(pairs) == 1:
             compared, records = pairs[0].keys, self.result.records
             of = f"the {counted(compared, 'record')} compared{f', of {records:,}' if compared < records else ''}"
             names = " and ".join(each.names[0] for each in classes)
-            chance = agreement_text(1 / self.question.partitions_count)
-            agree = f"{names} agree on {agreement_text(shares[0])} of {of}"
-            return f"{agree}; two unrelated hash functions, on {chance} by chance."
-        same = f"{shares.count(1):,} of the {len(shares):,} pairs"
-        return f"{counted(count, 'partitioner')}, {len(classes):,} of them different: {same} agree on every record compared."
+            return f"{names} agree on {agreement_text(shares[0])} of {of}; {chance}."
+        same = f"{shares.count(1):,} of the {len(shares):,} pairs agree on every record compared"
+        return f"{counted(count, 'partitioner')}, {len(classes):,} of them different: {same}; {chance}."
 
 
 def agreement_text(value: float) -> str:

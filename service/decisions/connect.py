@@ -13,6 +13,7 @@ from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
+from service.core.printable import counted
 from service.core.registry import released
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
@@ -124,6 +125,23 @@ class ConnectAnswer:
     names: ConnectorNames
     rounds: list[Rebalanced]
     leader_states: dict[str, LeaderState]
+
+    @property
+    def conclusion(self) -> str:
+        """What workers run after the last rebalance, what was stopped on the way, and what is to follow."""
+        last, stopped = self.rounds[-1], sum(each.revokes for each in self.rounds)
+        tasks = [len(work.tasks) for work in last.held.values()]
+        most = counted(max(tasks), "task")
+        many = most if min(tasks) == max(tasks) else f"{min(tasks):,} to {most}"
+        after, workers = counted(len(self.rounds), "rebalance"), counted(len(tasks), "worker")
+        parts = [f"After {after} {workers} {'run' if len(tasks) > 1 else 'runs'} {many}{' each' * (len(tasks) > 1)}"]
+        idle = len(last.unassigned.connectors) + len(last.unassigned.tasks)
+        for count, what in ((stopped, "stopped on the way"), (idle, "run by no worker")):
+            if count:
+                parts.append(f"{counted(count, 'connector or task is', 'connectors and tasks are')} {what}")
+        if last.revokes or last.answer.delay_ms:
+            parts.append("workers join again " + (f"after {last.answer.delay_ms / 1000:,g} s" if not last.revokes else "at once"))
+        return f"{'; '.join(parts)}."
 
     @property
     def figures(self) -> Figures:

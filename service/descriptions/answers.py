@@ -154,7 +154,7 @@ def _unknown(description: Description) -> Iterator[str]:
         yield f"The racks of brokers {first_few(without, NAMED)} are not known."
     uncounted = [topic["topic_name"] for topic in description.topics if partitions_of(topic) is None]
     if uncounted:
-        yield f"The partition counts of {first_few(uncounted, NAMED)} are not known."
+        yield f"The partition counts of {first_few(uncounted, NAMED)} are not listed."  # they may be inferred
     if description.groups and not any(_has_lag(group, description) for group in description.groups):
         yield "Lag is not known."
     unlisted = [group["group_id"] for group in description.groups if "members" not in group]

@@ -123,7 +123,7 @@ def _members(group: Json) -> list[Json]:
         # The coordinator describes them once the group has rebalanced.
         raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
     if not group.get("members"):
-        raise InvalidQuestion(f"Group {group['group_id']!r} has no members.")
+        raise InvalidQuestion(f"Group {group['group_id']!r} has no members. Say how many it is to have: --members 3.")
     if group.get("members_count", 0) > len(group["members"]):
         raise InvalidQuestion(
             f"Group {group['group_id']!r} has {group['members_count']} members, of which {len(group['members'])} are listed: rpk "

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from service.core.documents import Json
+from service.core.printable import first_few
 from service.descriptions.model import Description, UnreadableDescription, brokers_of
 from service.descriptions.other_documents import read_other
 from service.descriptions.source import Path, SourceText, first_of
@@ -21,6 +22,10 @@ NOTHING_YET: Final = Description("coordinator-records")
 """The description of one record; the records are described together."""
 
 MOST_NOTES: Final = 3
+MOST_NAMED: Final = 5
+
+_GROUP: Final = ("group_id", "group_protocol", "assignor", "client", "client_version")
+"""What the body of a request says of a group, beside its members."""
 
 BEGIN: Final = re.compile(r"\s*(?:\{|\[\s*(?:[{\[\]]|$))")
 """How a line begins that JSON begins on; log lines begin with a bracket, too."""
@@ -227,7 +232,10 @@ def _described(document: Json, source: SourceText) -> Description | None:
 
 
 def _read_snapshot(document: Json, source: SourceText) -> Description:
-    """Its parts as they are; only the names of their rows, and the placements, are checked here."""
+    """Its parts as they are; only the names of their rows, and the placements, are checked here. Also the body of a request."""
+    notes: tuple[str, ...] = ()
+    if "snapshot_version" not in document:
+        document, notes = _of_body(document, source)
     version = document.get("snapshot_version", 1)
     if version != 1:
         source.refuse(f"snapshot_version {version} is not supported; 1 is.", ("snapshot_version",))
@@ -243,21 +251,59 @@ def _read_snapshot(document: Json, source: SourceText) -> Description:
     for i, topic in enumerate(parts["topics"]):
         for j, placement in enumerate(source.rows(topic, "placements", ("topics", i))):
             source.member(placement, "partition_id", int, ("topics", i, "placements", j))
-            source.broker_ids(placement, "replicas", ("topics", i, "placements", j))
-    for i, group in enumerate(parts["groups"]):
+            source.integers(placement, "replicas", ("topics", i, "placements", j))
+    _check_groups(parts["groups"], source)
+    _check_log_dirs(parts["log_dirs"], source)
+    return Description("snapshot", parts["brokers"], parts["topics"], parts["groups"], parts["log_dirs"], notes)
+
+
+def _of_body(document: Json, source: SourceText) -> tuple[Json, tuple[str, ...]]:
+    """A document; of the body of a request about a group a snapshot of it, with its lag. And what of it is not read."""
+    unread = document.keys() - _PARTS.keys()
+    if "members" in document and "groups" not in document:
+        unread -= {*_GROUP, "members"}
+        topics = source.rows(document, "topics", ())
+        lags = {i: source.check(topic["lag"], dict, ("topics", i, "lag")) for i, topic in enumerate(topics) if topic.get("lag")}
+        committed, ends = (
+            {i: source.member(lag, name, list, ("topics", i, "lag")) for i, lag in lags.items()}
+            for name in ("committed_offsets", "log_end_offsets")
+        )
+        group = {"group_id": "group", **{name: document[name] for name in (*_GROUP, "members") if document.get(name) is not None}}
+        group["committed_offsets"] = [
+            {"topic_name": topics[i].get("topic_name"), "partition_ids": list(range(len(offsets))), "offsets": offsets}
+            for i, offsets in committed.items()
+        ]
+        topics = [{**topic, **({"log_end_offsets": ends[i]} if i in ends else {})} for i, topic in enumerate(topics)]
+        document = {**document, "topics": topics, "groups": [group]}
+    told = f"Of this JSON only what it describes is read, not {first_few(sorted(unread), MOST_NAMED)}."
+    return document, (told,) * bool(unread)
+
+
+def _check_groups(groups: tuple[Json, ...], source: SourceText) -> None:
+    """Refuse members without names, and partitions without ids."""
+    for i, group in enumerate(groups):
         for j, member in enumerate(source.rows(group, "members", ("groups", i))):
             source.member(member, "member_id", str, ("groups", i, "members", j))
-    _check_sizes(parts["log_dirs"], source)
-    return Description("snapshot", parts["brokers"], parts["topics"], parts["groups"], parts["log_dirs"])
+            if member.get("owned_partitions") is not None:
+                _check_partitions(member, "owned_partitions", ("groups", i, "members", j), source)
+        _check_partitions(group, "committed_offsets", ("groups", i), source)
 
 
-def _check_sizes(brokers: tuple[Json, ...], source: SourceText) -> None:
-    """Refuse sizes of disks that are no integers, which are compared with each other."""
+def _check_partitions(row: Json, name: str, path: Path, source: SourceText) -> None:
+    """Refuse a list of topics, each with partition ids, that is none."""
+    for i, part in enumerate(source.rows(row, name, path)):
+        source.member(part, "topic_name", str, (*path, name, i))
+        source.integers(part, "partition_ids", (*path, name, i))
+
+
+def _check_log_dirs(brokers: tuple[Json, ...], source: SourceText) -> None:
+    """Refuse replicas without ids, and sizes of disks that are no integers, which are compared with each other."""
     for i, broker in enumerate(brokers):
         for j, log_dir in enumerate(source.rows(broker, "log_dirs", ("log_dirs", i))):
             for name in ("capacity_bytes", "used_bytes"):
                 if log_dir.get(name) is not None:
                     source.member(log_dir, name, int, ("log_dirs", i, "log_dirs", j))
+            _check_partitions(log_dir, "replicas", ("log_dirs", i, "log_dirs", j), source)
 
 
 def _read_reassignment(document: Json, source: SourceText) -> Description:
@@ -282,7 +328,7 @@ def _read_cruise_control(document: Json, source: SourceText) -> Description:
     for name in state:
         for i, row in enumerate(source.rows(state, name, ("KafkaPartitionState",))):
             path = ("KafkaPartitionState", name, i)
-            known: Json = {"in_sync_replicas": source.broker_ids(row, "in-sync", path)}
+            known: Json = {"in_sync_replicas": source.integers(row, "in-sync", path)}
             if "leader" in row:
                 leader = source.member(row, "leader", int, path)
                 known["leader"] = leader if leader >= 0 else None
@@ -354,7 +400,7 @@ class _Placements:
     def add(self, row: Json, path: Path, more: Json) -> None:
         """Add the placement of one row, with further members."""
         name, partition_id = self.source.member(row, "topic", str, path), self.source.member(row, "partition", int, path)
-        placement = {"partition_id": partition_id, "replicas": self.source.broker_ids(row, "replicas", path), **more}
+        placement = {"partition_id": partition_id, "replicas": self.source.integers(row, "replicas", path), **more}
         placements = self.topics.setdefault(name, {})
         if placements.setdefault(partition_id, placement) != placement or (
             placements[partition_id] is not placement and not self.repeated

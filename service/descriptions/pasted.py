@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from service.core.clock import check_time
@@ -40,6 +41,9 @@ MOST_SKIPPED: Final = 10_000
 
 CHECKED_LINES: Final = 1_000
 """Lines between two looks at the time."""
+
+LARGEST_ID: Final = (1 << 31) - 1
+"""Kafka's ids of partitions and brokers are int32."""
 
 SHOWN: Final = 80
 """Characters of a skipped line that a note quotes."""
@@ -83,8 +87,28 @@ def read_description(text: str) -> Description:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
-    text, dropped = without_prefix(strimzi.without_last_applied(consumer_logs.messages(text)))
-    return (read_rack_table(text) or _Pasted(text).read(unwrapped(text))).noted(*dropped)
+    lines, dropped = without_prefix(strimzi.without_last_applied(consumer_logs.messages(text)))
+    whole = read_rack_table(lines) or _Pasted(lines).read(unwrapped(lines))
+    for kind, largest, of in _largest_ids(whole):
+        if largest > LARGEST_ID:
+            line = 1 + text.count("\n", 0, text.find(f"{largest}"))
+            raise UnreadableDescription(f"{kind} {largest}{of}: ids end at {LARGEST_ID}.", line)
+    return whole.noted(*dropped)
+
+
+def _largest_ids(whole: Description) -> Iterator[tuple[str, int, str]]:
+    """What has ids, the largest of them, and of what they are."""
+    yield "Broker", max((broker["broker_id"] for broker in whole.brokers), default=0), ""
+    placed = ((topic["topic_name"], [each["partition_id"] for each in topic.get("placements", ())]) for topic in whole.topics)
+    members = (member for group in whole.groups for member in group.get("members", ()))
+    log_dirs = (log_dir for broker in whole.log_dirs for log_dir in broker.get("log_dirs", ()))
+    parts = chain(
+        *(group.get("committed_offsets", ()) for group in whole.groups),
+        *(member.get("owned_partitions") or () for member in members),
+        *(log_dir.get("replicas", ()) for log_dir in log_dirs),
+    )
+    for name, ids in chain(placed, ((part["topic_name"], part["partition_ids"]) for part in parts)):
+        yield "Partition", max(ids, default=0), f" of topic {name!r}"
 
 
 class _Pasted:

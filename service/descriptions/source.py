@@ -45,7 +45,7 @@ class SourceText:
             self.check(row, dict, (*path, name, i))
         return rows  # type: ignore[no-any-return]  # checked
 
-    def broker_ids(self, row: Json, name: str, path: Path) -> list[int]:
+    def integers(self, row: Json, name: str, path: Path) -> list[int]:
         """A required list of integers."""
         ids = self.member(row, name, list, path)
         for i, broker_id in enumerate(ids):

@@ -27,8 +27,6 @@ _PARTITION: Final = re.compile(
     rf"\s+Isr: ?(?P<isr>{_IDS})(?P<more>(?:\s+[A-Za-z][\w -]*:.*)?)\s*",
     re.IGNORECASE,
 )
-LARGEST_ID: Final = (1 << 31) - 1
-"""Kafka's ids of partitions are int32."""
 _CHANGING: Final = re.compile(rf"(Adding|Removing) Replicas: ?(?P<ids>{_IDS})(?=\s|$)", re.IGNORECASE)
 
 
@@ -97,8 +95,6 @@ class TopicsText(LineReader):
     def _add_partition(self, match: re.Match[str], number: int) -> None:
         """Add the partition of this line to its topic, with who leads it now."""
         name, partition_id = match["name"], int(match["id"])
-        if partition_id > LARGEST_ID:
-            raise UnreadableDescription(f"Partition {partition_id} of topic {name!r}: ids end at {LARGEST_ID}.", number)
         topic = self.topics.setdefault(name, {"topic_name": name, "placements": {}})
         if name in self.counts and partition_id >= self.counts[name]:
             detail = f"Partition {partition_id} of topic {name!r}, whose PartitionCount is {self.counts[name]}."

@@ -1,8 +1,6 @@
 """Numbers as pages show them."""
 
 import math
-from collections.abc import Mapping
-from typing import Final
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -43,25 +41,6 @@ def size(value: float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
         value /= 1024
     raise AssertionError
-
-
-CLOSEST: Final = "If consumers fetch from the closest replica (replica.selector.class of brokers, client.rack)"
-"""The condition of every figure of racks."""
-
-
-def zone_traffic(figures: Mapping[str, float | None]) -> str:
-    """Formatted: how much can be read on the reader's rack, and what the rest costs; empty if no rack is known.
-
-    figures : an answer's ``zone_traffic``
-    """
-    if figures.get("local_share") is None:
-        return ""
-    text = f"{CLOSEST}, share {figures['local_share']:.4g} can be read on the reader's rack"
-    crossing, cost = figures["cross_zone_bytes_per_second"], figures["cost_per_month"]
-    if crossing is not None:
-        text += f"; then across racks {number(crossing)} bytes/s"
-    text += "" if cost is None else f", cost per month {cost:,.2f}"
-    return f"{text}; by default they read from leaders"
 
 
 def id_ranges(ids: list[int]) -> str:

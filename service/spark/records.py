@@ -42,9 +42,9 @@ class SparkRecords:
         """A few records; none of a topic. Raises WrongSource."""
         return self.source.first()
 
-    def scan(self, scan: Scan, what: str, *, keeps: bool = True) -> tuple[Any, dict[str, int]]:
-        """See Records."""
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
+        """What ``scan`` computes of all records, and the number of rejected rows by reason."""
         if self.pipeline.estimates:
             click.echo(self.source.estimate(scan), err=True)
         with self.pipeline.progress(f"{what} {self.name}", self.source.reading):
-            return run_scan(self.source, scan, self.pipeline.sink if keeps else None)
+            return run_scan(self.source, scan, self.pipeline.sink)

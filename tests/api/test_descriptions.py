@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,6 +53,25 @@ def test_later_texts_complete_earlier_ones(client: FlaskClient) -> None:
     (group,) = bodies["group_assignments"]
     assert group["topics"][0]["lag"]["committed_offsets"] == [100, None]
     assert client.post("/v1/group-assignments", json=group).status_code == 200
+
+
+def test_the_body_of_a_request_keeps_its_members(client: FlaskClient) -> None:
+    lag = {"committed_offsets": [100, None], "log_end_offsets": [160, 90]}
+    body = {
+        "assignor": "roundrobin",
+        "topics": [{"topic_name": "orders", "partitions_count": 2, "lag": lag}],
+        "members": [{"member_id": "a", "topic_names": ["orders"]}, {"member_id": "b", "topic_names": ["orders"]}],
+    }
+    answer = client.post(f"{PATH}?bodies=true", json={"texts": [json.dumps(body | {"max_moves": 1})]}).json
+    assert answer["conclusion"] == "Read 1 topic (2 partitions) and 1 group of 2 members with its lag."
+    assert answer["warnings"] == ["Of this JSON only what it describes is read, not max_moves."]
+    assert answer["bodies"]["group_assignments"] == [body | {"group_id": "group"}]
+
+
+def test_counts_that_are_inferred_are_not_called_unknown(client: FlaskClient) -> None:
+    answer = client.post(f"{PATH}?bodies=true", json={"texts": [GROUP]}).json
+    assert "The partition counts of orders are not listed." in answer["conclusion"]
+    assert any("inferred from the group's rows" in warning for warning in answer["warnings"])
 
 
 def test_nothing_that_is_not_known_is_filled_in(client: FlaskClient) -> None:

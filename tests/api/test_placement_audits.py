@@ -227,7 +227,7 @@ def test_the_verdict_says_what_probably_happened(client, brokers, replicas, rule
     answer = client.post("/v1/placement-audits", json={"brokers": brokers, "placements": placements}).get_json()
     assert (answer["possible"], answer["broken_rule"]["rule"]) == (False, rule)
     assert detail in answer["broken_rule"]["detail"]
-    assert verdict in answer["verdict"]
+    assert verdict in answer["conclusion"]
 
 
 def test_without_racks_nothing_is_said_to_have_moved(client):
@@ -244,7 +244,7 @@ def test_without_racks_nothing_is_said_to_have_moved(client):
 def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
     body = {"brokers": BROKERS_ON_RACKS, "placements": [{"partition_id": 0, "replicas": [0, 1]}]}
     answer = client.post("/v1/placement-audits", json=body).get_json()
-    assert answer["verdict"] == "The placer striped could have placed the topic this way."
+    assert answer["conclusion"] == "The placer striped could have placed the topic this way."
 
 
 def test_draws_are_looked_for_within_the_time() -> None:

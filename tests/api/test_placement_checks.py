@@ -108,6 +108,9 @@ def test_nothing_is_at_risk_only_of_what_was_looked_at(client: FlaskClient) -> N
     unknown = checked(client, {"in_sync_replicas": None, "leader": None})["conclusion"]
     assert unknown.startswith("Nothing is known to be at risk in 1 partition: it is on as many racks")
     assert unknown.endswith("Which replicas are in sync is not known.")
+    gone = checked(client, {"replicas": [0, 2, 9], "in_sync_replicas": None, "leader": None})
+    assert gone["findings"][1]["detail"] == "at most 2 in sync; min.insync.replicas is 2"
+    assert "1 of 1 partition has at most min.insync.replicas in sync, so one more failure" in gone["conclusion"]
     some = checked(client, {}, {"in_sync_replicas": None, "leader": None})
     assert "Which replicas of 1 partition are in sync is not known." in some["conclusion"]
     assert (some["at_risk"], some["in_sync_unknown"]) == (False, 1)

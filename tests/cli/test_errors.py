@@ -242,7 +242,7 @@ def test_one_is_singular(folder: Path) -> None:
     drained = {"brokers": [{"broker_id": 1}, {"broker_id": 2}], "topics": [{"topic_name": "t", "placements": PLACEMENT[:1]}]}
     (folder / "one.json").write_text(json.dumps(drained))
     reassigned = CliRunner().invoke(main, ["reassign", "one.json", "--drain", "1", "--output", "table"]).stdout
-    assert "1 replica copied (proven minimal) · 1 preferred leader changes · 1 election" in reassigned
+    assert "1 replica copied (lower bound 1) · 1 preferred leader changes · 1 election" in reassigned
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,16 @@ def test_a_group_without_its_topics() -> None:
         ('{"partitions":[\n' + '{"topic":"t","partition":0,"replicas":[1]},\n' * 2 + "{}]}", "line 3: Duplicate partition 0"),
         ('{"snapshot_version":\n2}', "line 2: snapshot_version 2 is not supported; 1 is."),
         ('{"brokers":[{"broker_id":1},\n{"broker_id":1}]}', "line 2: Duplicate broker_id 1."),
+        (
+            '{"partitions":[\n{"topic":"t","partition":2147483648,"replicas":[1]}]}',
+            "line 2: Partition 2147483648 of topic 't': ids end at 2147483647.",
+        ),
+        ('{"topics":[],\n"brokers":[{"broker_id":2147483648}]}', "line 2: Broker 2147483648: ids end at 2147483647."),
+        (
+            "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\ng t 2147483648 1 2 1 c /h c",
+            "line 2: Partition 2147483648",
+        ),
+        ('{"groups":[{"group_id":"g",\n"committed_offsets":[{"topic_name":"t"}]}]}', "line 2: partition_ids is missing."),
         ('{"KafkaPartitionState":{"urp":[]}}', "line 1: Partitions are missing: ask Cruise Control with verbose=true."),
         ("[" * 100_000, "line 1: Malformed JSON"),
     ],

@@ -333,6 +333,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert [each["group_id"] for each in answer["groups"]] == ["java", "rd"]
     assert answer["conclusion"].startswith("Of 5 groups, ")
     assert answer["conclusion"].replace(". ", ".\n").splitlines()[0] in shown.stdout
+    alone = {"topics": TOPICS, "groups": GROUPS}
+    files = [tmp_path / f"{name}.json" for name in alone]
+    for file, (name, rows) in zip(files, alone.items(), strict=True):
+        file.write_text(json.dumps({name: rows}))
+    for several in (files, [files[0], "--snapshot", files[1]]):
+        assert CliRunner().invoke(main, ["upgrade", *map(str, several), *command[2:], "json"]).stdout == document.stdout
     refused = CliRunner().invoke(main, ["upgrade", str(path), "--from", "consumer", "--to", "classic"])
     assert (refused.exit_code, "from consumer to classic is not supported" in refused.stderr) == (2, True)
 

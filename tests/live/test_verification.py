@@ -282,7 +282,10 @@ def test_a_difference_weighs_more_than_what_is_missing(described: Path) -> None:
     described.write_text(json.dumps(document))
     result = run("verify", "--snapshot", str(described), "--group", "billing", "--group", "none")
     assert result.exit_code == 1
-    assert json.loads(result.stdout)["totals"] == {"alike": 0, "differs": 1, "not_checked": 1}
+    document = json.loads(result.stdout)
+    assert document["totals"] == {"alike": 0, "differs": 1, "not_checked": 1}
+    told = "1 of 2 differs from what Kafka would have done: group g. 1 of 2 was not checked: "
+    assert document["conclusion"].startswith(told), document["conclusion"]
 
 
 def test_what_is_not_known_is_printed(described: Path) -> None:

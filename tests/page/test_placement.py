@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 import re
 
+from click.testing import CliRunner
 from playwright.sync_api import expect
 
+from partition_allocator import assign, check, read, reassign
+from service.cli import main
 from tests.page.conftest import link, linked, opened, pasted
+from tests.support.golden import PROJECT
+
+CLUSTER = PROJECT / "tests" / "cases" / "operators-cluster"
 
 DESCRIBED = """\
 Topic: orders\tTopicId: kJ5mZYJmQ_K4cXmVbGt2Wg\tPartitionCount: 3\tReplicationFactor: 2\tConfigs:
@@ -22,14 +28,60 @@ def test_a_paste_replaces_the_example_and_what_it_lacks_is_unknown(page, service
     for text, label in [(DESCRIBED, "Paste your own"), ("broker,rack\n1,x\n2,y\n3,z\n", "Complete what was read")]:
         texts = [DESCRIBED] if text == DESCRIBED else [DESCRIBED, text]
         read = service.post("/v1/descriptions?bodies=true", json={"texts": texts}).json
-        with page.expect_request("**/v1/reassignments") as asked:
+        with page.expect_request("**/v1/placement-checks") as asked:
             pasted(page, text, label)
-        assert asked.value.post_data_json == read["bodies"]["reassignment"]  # no rack, rate, limit or goal of the example
+        assert asked.value.post_data_json == read["bodies"]["reassignment"]  # no rack or rate of the example
         page.locator(".read").get_by_text(read["conclusion"], exact=True).wait_for()
         expect(page.locator(".answer")).to_be_focused()
         assert page.get_by_label("Throttle, MB/s").input_value() == ""
         racks = ["rack unknown"] if text == DESCRIBED else ["rack x", "rack y", "rack z"]
         expect(page.locator(".rack h4")).to_have_text(racks)
+
+
+def test_an_operators_cluster_is_told_alike_at_every_door(page):
+    """The command line, the page and the library: what is at risk, what draining a broker does, and who has what in a group."""
+    files = {name: str(CLUSTER / name) for name in ("topics.txt", "racks.csv", "members.txt")}
+    texts = {name: (CLUSTER / name).read_text() for name in files}
+
+    def terminal(*command):
+        return " ".join(CliRunner().invoke(main, [*command, "--output", "table"]).stdout.split())
+
+    def shown():
+        return " ".join([page.locator(".verdict").inner_text(), *page.locator(".effects li").all_inner_texts()])
+
+    asked = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/v1/")[2]))
+    opened(page, "/#/placement")
+    asked.clear()
+    pasted(page, texts["topics.txt"])
+    page.locator(".verdict", has_text="racks are not known").wait_for()
+    pasted(page, texts["racks.csv"], "Complete what was read")
+    page.locator(".verdict", has_text="3 of 805 partitions are not rack-safe: audit-log 2 and 5, returns 0.").wait_for()
+    assert {*asked} == {"descriptions?bodies=true", "placement-checks"}  # nothing is planned unasked
+    described = read(texts["topics.txt"], texts["racks.csv"], bodies=True)["bodies"]["reassignment"]
+    library = check(described["brokers"], described["topics"])
+    sentences = " ".join([library["conclusion"], *library["warnings"]])
+    assert shown() == sentences
+    for command in ("check", "audit"):
+        assert terminal(command, files["topics.txt"], "--snapshot", files["racks.csv"]).startswith(sentences)
+    page.get_by_role("button", name="broker 7").click()
+    page.locator(".verdict", has_text="Empties broker 7 with 213 copies").wait_for()
+    brokers = [{**broker, "draining": broker["broker_id"] == 7} for broker in described["brokers"]]
+    plan = reassign(brokers, described["topics"])
+    assert shown() == " ".join([plan["conclusion"], *plan["effects"], *plan["warnings"]])
+    printed = terminal("reassign", files["topics.txt"], "--snapshot", files["racks.csv"], "--drain", "7")
+    assert printed.startswith(" ".join([plan["conclusion"], *plan["effects"]]))
+    page.get_by_role("button", name="broker 7").click()
+    page.locator(".verdict", has_text="3 of 805 partitions are not rack-safe").wait_for()
+    opened(page, "/#/groups")
+    pasted(page, texts["members.txt"])
+    pasted(page, texts["topics.txt"], "Complete what was read")
+    page.locator(".verdict", has_text="gives 25 members").wait_for()
+    [group] = read(texts["members.txt"], texts["topics.txt"], bodies=True)["bodies"]["group_assignments"]
+    assert shown().startswith(assign(group.pop("topics"), group.pop("members"), **group)["conclusion"])
+    assert terminal("assign", files["members.txt"], "--snapshot", files["topics.txt"]).startswith(
+        page.locator(".verdict").inner_text()
+    )
 
 
 def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(page, service):
@@ -60,7 +112,6 @@ def test_brokers_that_are_added_are_offered_to_be_filled(page):
     for broker in (4, 5):
         page.get_by_role("button", name="Add broker to rack unknown").click()
         page.get_by_role("button", name=f"broker {broker} new").wait_for()
-    page.locator(".verdict", has_text="stay empty").wait_for()
     with page.expect_request("**/v1/reassignments") as asked:
         page.get_by_role("button", name="Fill brokers 4 and 5").click()
     assert asked.value.post_data_json["objective"] == "even"

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from service.analyses.mismatch import count_scan, report
 from service.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
@@ -77,7 +76,7 @@ def mismatch(
         raise WrongTable.without_records(records.name)
     summary = _summary(scan, result, rejected, found=partitions_count is None)
     if summary["verdict"] == "unexplained":
-        _try_other_bytes(records, scan, summary)
+        _try_other_bytes(records.schema.field(key_column).type, scan, result, summary)
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         "verdict": report.verdict(summary),
@@ -88,18 +87,14 @@ def mismatch(
     return Outcome(summary, _tables(result, summary), report.report(summary, result, records.name), headline)
 
 
-def _try_other_bytes(records: Records, scan: MismatchScan, summary: dict[str, Any]) -> None:
+def _try_other_bytes(kind: pa.DataType, scan: MismatchScan, result: MismatchResult, summary: dict[str, Any]) -> None:
     """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given.
 
-    Of few pairs not even that is known: the verdict becomes ``undecided``.
+    Of few pairs not even that is known: the verdict becomes ``undecided``. kind : of the column of keys
     """
-    counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
-    sample, _ = records.scan(counting, "trying other bytes of the keys of", keeps=False)
-    if sample.records is None or not sample.records.num_rows:
-        return
-    below = sample.records.filter(pc.less(sample.records["partition"], scan.partitions_count))
-    column, _ = read_keys(below["key"].combine_chunks(), scan.key_format)
-    observations = observe(column, scan.key_format, np.asarray(below["partition"]).astype(np.int32))
+    keys, partitions = zip(*result.keys.values(), strict=True)
+    column, _ = read_keys(pa.array(keys, kind), scan.key_format)
+    observations = observe(column, scan.key_format, np.array(partitions, np.int32))
     chosen = [PARTITIONERS[name] for name in scan.partitioners]
     found = fingerprint(chosen, observations, range(scan.partitions_count, scan.partitions_count + 1))
     summary["key_transformation"] = found.transformation

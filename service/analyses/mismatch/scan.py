@@ -5,8 +5,9 @@ pairs, one of the pairs that the expected partitioner explains and one of the ot
 among the pairs of the right one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final, Self
 
 import numpy as np
@@ -47,6 +48,9 @@ MOST_BITS: Final = 63
 EXAMPLES: Final = 20
 """Most misplaced records in the result."""
 
+KEYS: Final = 2_000
+"""Keys in the result, with their partitions."""
+
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX: Final = np.uint64(0xBF58476D1CE4E5B9)
 
@@ -62,6 +66,7 @@ class MismatchResult:
     explained, decided : int64[writers], records that each writer puts where they are; records that it places by their key
     right, wrong : the samples
     examples : misplaced records, smallest hash first: hash, key, partition, expected partition, bits of the writers
+    keys : likewise of all records: hash, key and partition, of which other bytes may be tried
     """
 
     records: Int64s
@@ -74,6 +79,7 @@ class MismatchResult:
     right: PairSample = field(default_factory=PairSample)
     wrong: PairSample = field(default_factory=PairSample)
     examples: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
+    keys: dict[int, tuple[Any, int]] = field(default_factory=dict)
 
     def merge(self, other: Self) -> None:
         """Add the result of other records."""
@@ -84,7 +90,8 @@ class MismatchResult:
         self.undecided += other.undecided
         self.right.merge(other.right)
         self.wrong.merge(other.wrong)
-        self.examples = dict(sorted((self.examples | other.examples).items())[:EXAMPLES])
+        self.examples = _smallest(self.examples | other.examples, EXAMPLES)
+        self.keys = _smallest(self.keys | other.keys, KEYS)
 
 
 @dataclass(frozen=True)
@@ -188,6 +195,11 @@ class MismatchScan:
         for rows, sample in ((~wrong, result.right), (wrong, result.wrong)):
             if rows.any():
                 sample.add(hashes[rows], tokens[rows], explained_bits[rows], undecided_bits[rows], places[rows], times[rows])
+        nearest = _nearest(np.arange(len(where)), hashes, result.keys, KEYS)
+        if len(nearest):
+            keys = batch.column(self.key_column).take(pa.array(nearest)).to_pylist()
+            found = zip(keys, where[nearest].tolist(), strict=True)
+            result.keys = _smallest(result.keys | dict(zip(hashes[nearest].tolist(), found, strict=True)), KEYS)
         if wrong.any():
             self._add_examples(result, batch, wrong, hashes, (where, theirs[expected], explained_bits))
 
@@ -204,14 +216,24 @@ class MismatchScan:
         placement : each row's partition, its expected partition, and the bits of the writers that explain it
         """
         where, expected, explained = placement
-        rows = np.flatnonzero(wrong)
-        if len(result.examples) == EXAMPLES:
-            rows = rows[hashes[rows] < np.uint64(max(result.examples))]
-        nearest = rows[np.unique(hashes[rows], return_index=True)[1][:EXAMPLES]]
+        nearest = _nearest(np.flatnonzero(wrong), hashes, result.examples, EXAMPLES)
         keys = map(as_text, batch.column(self.key_column).take(pa.array(nearest)).to_pylist())
         for row, key in zip(nearest.tolist(), keys, strict=True):
             result.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
-        result.examples = dict(sorted(result.examples.items())[:EXAMPLES])
+        result.examples = _smallest(result.examples, EXAMPLES)
+
+
+def _nearest(rows: Int64s, hashes: UInt64s, kept: Mapping[int, Any], most: int) -> Int64s:
+    """Of these rows those of the ``most`` smallest hashes, one each; below the largest kept, if as many are. kept : ascending"""
+    if len(kept) == most:
+        rows = rows[hashes[rows] < np.uint64(next(reversed(kept)))]
+    nearest: Int64s = rows[np.unique(hashes[rows], return_index=True)[1][:most]]
+    return nearest
+
+
+def _smallest(kept: dict[int, Any], most: int) -> dict[int, Any]:
+    """Those of the smallest hashes, ascending."""
+    return dict(sorted(kept.items(), key=itemgetter(0))[:most])
 
 
 def settled(scan: MismatchScan, result: MismatchResult) -> tuple[tuple[PartitionerClass, int], ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.core.measures.broker_load import COUNTS, Load
-from service.report.numbers import duration, number, size, zone_traffic
+from service.report.numbers import duration, number, size
 from service.report.pages import COLORS, LABELLED, Figure, FigureRow, Report, Section, Table, chart
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
     bound = (size if summary["balance"] == "bytes" else number)(moves["lower_bound"])
     figures = [
         Figure("replicas to copy", number(moves["replicas"])),
-        Figure("fewest possible" if moves["gap"] == 0 else "at least needed", bound),
+        Figure("lower bound", bound),
         Figure("preferred leaders to change", number(moves["leaders"])),
         Figure("batches", number(summary["batches"])),
     ]
@@ -56,8 +56,7 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
         for name in ("replicas", "leaders")
     ]
     evenness = Table(("of brokers", "skew now", "skew after", "least", "most"), rows)
-    traffic = [f"{when}: {text}." for when, text in (("Now", _traffic(before)), ("After", _traffic(after))) if text]
-    sections = [Section("At a glance", (FigureRow(tuple(figures)), evenness), " ".join([*summary["effects"], *traffic]))]
+    sections = [Section("At a glance", (FigureRow(tuple(figures)), evenness), " ".join(summary["effects"]))]
     if summary["warnings"]:
         sections.append(Section("Before you execute it", (), " ".join(summary["warnings"])))
     sections.append(
@@ -68,10 +67,6 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
     if summary["batches"]:
         sections.append(Section("Batches", (_batches(batches),), "Execute a batch when the one before it is complete."))
     return Report("Reassign", source, tuple(sections), summary["conclusion"])
-
-
-def _traffic(state: dict[str, Any]) -> str:
-    return zone_traffic(state.get("zone_traffic", {}))
 
 
 def _copies_against_evenness(frontier: pa.Table) -> Section:

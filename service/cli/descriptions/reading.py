@@ -149,8 +149,6 @@ def group_body(
     topics, members : see ``completed``; chosen : see ``bodies.group_assignment``
     """
     description = completed(description, group_id, dict(topics), members)
-    if description.groups and (group := bodies.described_group(description, group_id)).get("members") == []:
-        raise InvalidQuestion(f"Group {group['group_id']!r} has no members. Say how many it is to have: --members 3.")
     body, assumed = bodies.assumed_group(description, group_id, **chosen)
     for sentence in assumed:
         note(f"Note on group {body['group_id']!r}: {sentence}")

@@ -1,5 +1,6 @@
 """``upgrade``: what an upgrade of clients or brokers, or a change of protocol, does to a cluster."""
 
+import sys
 from io import BufferedReader
 
 import click
@@ -18,7 +19,8 @@ from service.web.json.codec import dumps
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("file", type=click.File("rb"))
+@click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
+@options.SNAPSHOT
 @click.option(
     "--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, zookeeper:3.9, eager or classic."
 )
@@ -27,17 +29,21 @@ from service.web.json.codec import dumps
 )
 @click.option("--client", help="Client of groups that could have it or another, such as librdkafka.")
 @options.output("table", "json")
-def upgrade(*, file: BufferedReader, before: str, after: str, client: str | None, output: str | None) -> None:
+def upgrade(
+    *, files: tuple[BufferedReader, ...], snapshots: tuple[BufferedReader, ...], before: str, after: str, client: str | None,
+    output: str | None,
+) -> None:  # fmt: skip
     """Show what an upgrade changes.
 
     partition-allocator upgrade cluster.json --from java --to librdkafka:2.15
 
     It shows which groups and keys change, how many partitions the first rebalance moves, and the steps that the libraries accept;
     from ZooKeeper to KRaft also which topics would be placed differently. WHAT is a client and its release, kafka or zookeeper
-    (brokers with Java's clients) and its release, or a protocol: eager to cooperative, classic to consumer. FILE is a snapshot.
+    (brokers with Java's clients) and its release, or a protocol: eager to cooperative, classic to consumer. FILE is a
+    snapshot, or output of Kafka's tools; several are merged. Default: standard input.
     """
     announce_compilation()
-    description = reading.read(file)
+    description = reading.merged([reading.read(one) for one in (*files, *snapshots) or (sys.stdin.buffer,)])
     try:
         found = find(description, Software.read(before), Software.read(after), client)
     except InvalidQuestion as error:

@@ -11,7 +11,6 @@ from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
 from service.cli.help import GroupedCommand
-from service.core.printable import counted
 from service.report.numbers import number
 from service.web.json.codec import loads
 from service.web.media_types import JSON
@@ -69,8 +68,6 @@ def compare(
     console.print(table(WRITERS, writer_rows(document)))
     console.print()
     console.print(table(PAIRS, pair_rows(document)))
-    records, chance = document["keys_count"], document["chance_agreement"]
-    console.say(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance")
 
 
 def _compared(
@@ -140,14 +137,9 @@ def fingerprint(
     if printed(answer, form):
         return
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
-    from service.report.numbers import share  # noqa: PLC0415 - as Console
 
     document, console = loads(answer), Console()
     console.say(document["conclusion"])
-    unexplained = document["unexplained"]
-    if unexplained and unexplained["pairs"]:
-        interval = f"{share(unexplained['share_low'])} to {share(unexplained['share_high'])}"
-        console.say(f"{share(unexplained['share'])} ({interval}) of the observations unexplained ({unexplained['pairs']} pairs)")
     console.print()
     for writer in document["writers"]:
         for example in writer["examples"]:

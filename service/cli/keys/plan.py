@@ -194,29 +194,22 @@ def _print_throughput(answer: bytes, form: str) -> None:
         return
     from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
 
-    further = "With a FILE of keys, plan also shows their skew with this count; hot keys may need more, or no count may fit."
-    Console().say(*_throughput_lines(loads(answer)), further)
+    Console().say(loads(answer)["throughput"]["conclusion"])
 
 
 def _print_plans(answer: dict[str, Any]) -> None:
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
 
     console = Console()
-    console.say(*(limits["conclusion"] for limits in answer["limits"]), *_throughput_lines(answer))
+    console.say(*(limits["conclusion"] for limits in answer["limits"]))
+    if "throughput" in answer:
+        console.say(answer["throughput"]["conclusion"])
     for limits in answer["limits"]:
         name = limits["partitioner"]
         if len(answer["limits"]) > 1:
             console.say("", name)
         console.print(table(*_plans([plan for plan in answer["plans"] if plan["partitioner"] == name])))
     console.say(*_hottest(answer))
-
-
-def _throughput_lines(answer: dict[str, Any]) -> Iterator[str]:
-    needed = answer.get("throughput")
-    if needed is not None:
-        parts = [f"{needed[who]} for {who}" for who in ("producers", "consumers") if needed[who]]
-        partitions = counted(needed["partitions_count"], "partition")
-        yield f"Throughput needs at least {partitions} ({', '.join(parts)}), if keys spread evenly."
 
 
 def _kept(answer: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
 from service.core.printable import counted, first_few, printable
-from service.live.findings import Finding, Verdict
+from service.live.findings import Finding, Verdict, conclusion
 from service.live.verification import check_groups, check_topics, missing
 from service.web.json.codec import dumps
 
@@ -118,7 +118,7 @@ def written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, i
     import numpy as np  # noqa: PLC0415 - imports that --help does not need
     import pyarrow as pa  # noqa: PLC0415
 
-    from service.api.fingerprints import conclusion  # noqa: PLC0415
+    from service.api import fingerprints  # noqa: PLC0415
     from service.core.errors import AllocatorError  # noqa: PLC0415
     from service.decisions.budget import Budget  # noqa: PLC0415
     from service.decisions.fingerprints import FingerprintQuestion, answer  # noqa: PLC0415
@@ -130,21 +130,25 @@ def written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, i
     except AllocatorError as error:
         return Finding("keys", name, "", "not_checked", str(error))
     writers = [names[0] if names else "no client" for names in found.result.writers[: len(found.result.mixture.components)]]
-    reason = conclusion(found.result, found.observations)
+    reason = fingerprints.conclusion(found.result, found.observations)
     return Finding("keys", name, ", ".join(dict.fromkeys(writers)), OF_KEYS.get(found.result.verdict, "alike"), reason)
 
 
 def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], form: str) -> None:
     if form == "json":
         documents = [finding.document() for finding in findings]
-        click.echo(dumps({"findings": documents, "totals": _totals(findings), "not_known": not_known}))
+        click.echo(
+            dumps(
+                {"conclusion": conclusion(findings), "findings": documents, "totals": _totals(findings), "not_known": not_known}
+            )
+        )
     elif form == "junit":
         click.echo(tostring(_junit(findings), encoding="unicode", xml_declaration=True))
     else:
         rows = [(each.kind, each.name, each.by, MARKS[each.verdict], _explained(each)) for each in findings]
         console = Console()
+        console.say(conclusion(findings), "")
         console.print(table(("kind", "name", "by", "verdict", "why"), sorted(rows, key=lambda row: row[3][0] != "✗")))
-        console.say(" · ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in _totals(findings).items()))
     for entry in not_known:
         if form != "json" and entry["field"] not in _UNVERIFIED:
             names = entry.get("names", ())

@@ -146,12 +146,12 @@ def picture(answer: Json) -> str:
 
 
 def _show(answer: Json) -> None:
-    """Print the conclusion, the tables and what to know of them."""
+    """Print the conclusion, the tables and what their columns mean."""
     from service.cli.member_counts.tables import POLICIES, columns, notes, plan_rows, policy_rows  # noqa: PLC0415
     from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
     console = Console()
-    console.say(answer["conclusion"])
+    console.say(answer["conclusion"], *answer["warnings"], "")
     console.print(table(columns(answer), plan_rows(answer)))
     if answer["policies"]:
         console.print()

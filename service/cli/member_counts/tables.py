@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from service.report.numbers import CLOSEST, duration, number
+from service.core.measures.zone_traffic import CLOSEST
+from service.report.numbers import duration, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,7 +106,7 @@ def _load(each: Json) -> Cells:
 
 
 def notes(answer: Json) -> Iterator[str]:
-    """What to know beside the tables."""
+    """What the columns mean."""
     yield "* gains: the worst load is lower than with every smaller number."
     if any(plan["idle_partition_ms"] for plan in answer["plans"]):
         yield "Standstill: how long partitions have no reader on the way there, the sum over partitions."
@@ -113,4 +114,3 @@ def notes(answer: Json) -> Iterator[str]:
         yield "Drain: until the most loaded member has processed its lag, if no more records arrive."
     if _known_traffic(answer):
         yield f"{CLOSEST}, own rack: the share that can be read there. Cost: per month, of what then crosses racks."
-    yield from answer["warnings"]

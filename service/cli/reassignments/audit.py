@@ -12,11 +12,11 @@ from service.cli import into as into_folder
 from service.cli import options, request_bodies
 from service.cli.asking import ask, ask_each
 from service.cli.descriptions import reading
-from service.cli.errors import BadInput
+from service.cli.errors import BadInput, note
 from service.cli.help import GroupedCommand
 from service.cli.reassignments import check
 from service.cli.terminal import ROWS, Console, table
-from service.core.printable import counted
+from service.core.printable import counted, printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
 
@@ -34,8 +34,8 @@ NOT_AUDITED: Final = ("leader", "in_sync_replicas")
 
 @click.command(
     cls=GroupedCommand,
-    help="Check what is at risk, and whether a placer could have placed topics this way. Exits with 1 if a table says that a "
-    "partition is at risk.\n\n"
+    help="Check what is at risk, and whether a placer could have placed topics this way. Exits with 1 if any partition "
+    "is at risk.\n\n"
     "partition-allocator audit topics.txt --snapshot racks.csv\n\n"
     f"FILE is the JSON body of POST /v1/placement-audits, or {options.FORMS}. Default: standard input.",
 )
@@ -74,16 +74,16 @@ def audit(
         sources = [each.name for each in (file, *snapshots) if each]
         into_folder.write(into, sources, lambda: _fleet(chosen, ", ".join(sources) or "-"), form)
         return
-    answers = ask_each("/v1/placement-audits", chosen, form)
-    if form != "table":
+    answers = list(ask_each("/v1/placement-audits", chosen, form))  # of which a fault is named first
+    state = loads(ask(check.PATH, body))
+    if form == "table":
+        check.show(state)
+        _show([loads(answer) for answer in answers], draws=draws)
+    else:
+        note(printable(state["conclusion"]))
         for i, answer in enumerate(answers):
             header, _, rows = answer.partition(b"\n")
             click.echo((header + b"\n" if i == 0 else b"") + rows if form == "csv" else answer, nl=form == "json")
-        return
-    documents = [loads(answer) for answer in answers]  # of which a fault is named first
-    state = loads(ask(check.PATH, body))
-    check.show(state)
-    _show(documents, draws=draws)
     if state["at_risk"]:
         sys.exit(1)
 
@@ -100,7 +100,7 @@ def _show(documents: list[dict[str, Any]], *, draws: bool) -> None:
     for document in broken[:ROWS]:
         name = document.get("topic_name", "the topic")
         broken_rule = document["broken_rule"]
-        console.say("", f"{name}: {_place(broken_rule)}{broken_rule['detail']}", document["verdict"])
+        console.say("", f"{name}: {_place(broken_rule)}{broken_rule['detail']}", document["conclusion"])
     if len(broken) > ROWS:
         console.say("", f"… and {len(broken) - ROWS} more")
 

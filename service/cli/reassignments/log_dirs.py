@@ -41,11 +41,11 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
 
 
 def summary(answer: dict[str, Any]) -> str:
-    """One line: how much moves, and how much less could."""
+    """The figures in one line."""
     moves = answer["moves"]
     skews = [max(answer["brokers"][name], default=1.0) for name in ("skews_before", "skews_after")]
-    evenness = f"worst skew of a broker's disks {skews[0]:.4g} → {skews[1]:.4g}{tables.throttle_needed(answer)}"
-    return f"{counted(moves['replicas'], 'move', 'moves')} · {moves['bytes']:,} bytes ({tables.proof(moves)}) · {evenness}"
+    moved = f"{counted(moves['replicas'], 'move')} · {moves['bytes']:,} bytes (lower bound {moves['lower_bound']:,})"
+    return f"{moved} · worst skew of a broker's disks {skews[0]:.4g} → {skews[1]:.4g}"
 
 
 PATH: Final = "/v1/log-dir-plans"

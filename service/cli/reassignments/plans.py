@@ -61,7 +61,7 @@ def plan(
         written, answer = ask_and_decide(path, dumps(body), form, **query)
     conclusion, complete = answer.conclusion
     if form == "table":
-        Console().say(conclusion, "")
+        Console().say(conclusion)
     elif form == "csv" or folder:
         note(printable(conclusion))
     if form == "csv":
@@ -79,12 +79,12 @@ def plan(
 
 
 def _show(answer: dict[str, Any], summary: str, *tables: PlanTable) -> None:
-    """Print the tables, and what the plan does besides its conclusion."""
+    """Print what the plan does besides its conclusion, and its tables and figures."""
     console = Console()
-    for each in tables:
-        console.print(each.table())
-        console.print()
     console.say(*answer["effects"])
     for sentence in answer["warnings"]:
         console.print(Text(f"Warning: {printable(sentence)}", style="yellow"))
-    console.say(summary)
+    for each in tables:
+        console.print()
+        console.print(each.table())
+    console.say("", summary)

@@ -106,17 +106,3 @@ def log_dirs(answer: Json) -> PlanTable:
     columns = chain.from_iterable(zip(cells(before), cells(after), strict=True))
     rows = list(zip(map(str, before["broker_ids"]), before["log_dirs"], *columns, strict=True))
     return PlanTable(("broker", "directory", "replicas", "after", "bytes", "after", "used", "after"), rows)
-
-
-def proof(moves: Json) -> str:
-    """How close the copies are to their bound."""
-    if moves["gap"] == 0:
-        return "proven minimal"
-    return f"lower bound {moves['lower_bound']:,}" + ("" if moves["gap"] is None else f", gap {moves['gap']:.2%}")
-
-
-def throttle_needed(answer: Json) -> str:
-    """The throttle that the time for all batches needs; empty without such a time."""
-    needed = answer["throttle_needed_bytes_per_second"]
-    least = "" if answer["write_rates_known"] else "at least "
-    return "" if needed is None else f" · throttle needed {least}{needed:,} bytes/s"

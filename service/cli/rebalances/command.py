@@ -13,7 +13,7 @@ from service.cli.descriptions import reading
 from service.cli.help import GroupedCommand
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
-from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, scaled_rows, total_rows
+from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, rebalance_rows, scaled_rows, timings, total_rows
 from service.cli.terminal import Console, table
 from service.core.documents import Json
 from service.web.json.codec import dumps, loads
@@ -79,6 +79,7 @@ def rebalances(
 
 def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, explain: bool, printed: bool) -> None:
     """Write the pictures, and print the tables."""
+    sentences = [answer["conclusion"], *answer.get("warnings", ())]
     if svg or html:
         ways = _ways(body, answer)
         if svg is not None:
@@ -87,10 +88,11 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
             rows = explained(rebalance_rows(answer, body), answer)
             tables = ((TOTALS, total_rows(answer)), ((*COLUMNS, SENTENCE), rows))
             shown = picture(answer, ways, titled=False)
-            html.write_text(page(shown, answer["conclusion"], notes(answer), *tables), encoding="utf-8")
+            html.write_text(page(shown, (*sentences, timings(answer)), *tables), encoding="utf-8")
     if not printed:
         return
     console = Console()
+    console.say(*sentences, "")
     if "rebalances" in answer:
         rows = rebalance_rows(answer, body)
         if explain:
@@ -102,8 +104,7 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
             console.print(table(HEADS, rows))
             console.print()
     console.print(table(TOTALS, total_rows(answer)))
-    console.print()
-    console.say(answer["conclusion"], *notes(answer))
+    console.say("", timings(answer))
 
 
 def _ways(body: Json, answer: Json) -> list[Json]:

@@ -11,9 +11,10 @@ from textwrap import wrap
 from typing import Final
 
 from service.cli.assigned import short_names
-from service.cli.rebalances.tables import seconds, way
+from service.cli.rebalances.tables import way
 from service.core.documents import Json
 from service.core.printable import counted, printable
+from service.decisions.rebalances.conclusions import seconds
 from service.report.numbers import tick_step
 from service.report.palette import variables
 
@@ -171,17 +172,17 @@ vertical-align:top;border-bottom:1px solid var(--grid)}td:not(:last-child){white
 )
 
 
-def page(svg: str, sentence: str, notes: Sequence[str], *tables: tuple[tuple[str, ...], Rows]) -> str:
-    """An HTML page with a conclusion, a picture, tables of heads and rows, and notes below."""
+def page(svg: str, sentences: Sequence[str], *tables: tuple[tuple[str, ...], Rows]) -> str:
+    """An HTML page with sentences, a picture, and tables of heads and rows."""
     parts = [
         '<!doctype html><html lang="en"><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Rebalances</title>',
-        f"<style>{PAGE_STYLE}</style><h1>Rebalances of a group</h1><p>{escape(printable(sentence))}</p>",
+        f"<style>{PAGE_STYLE}</style><h1>Rebalances of a group</h1>",
+        *(f"<p>{escape(printable(sentence))}</p>" for sentence in sentences),
         f'<div class="wide">{svg}</div>',
     ]
     for heads, rows in tables:
         cells = "".join(f"<th>{escape(head)}</th>" for head in heads)
         lines = "".join("<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in rows)
         parts.append(f'<div class="wide"><table><tr>{cells}</tr>{lines}</table></div>')
-    parts += [f'<p class="soft">{escape(printable(note))}</p>' for note in notes]
     return "\n".join((*parts, "</html>", ""))

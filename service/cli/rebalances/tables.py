@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from service.cli.assigned import assignment_rows, short_names
-from service.report.numbers import number, zone_traffic
+from service.decisions.rebalances.conclusions import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,11 +18,6 @@ COLUMNS: Final = ("at", "stable", "epoch", "members", "moved", "revoked", "idle"
 TOTALS: Final = ("group", "rebalances", "idle", "longest", "moved", "revoked")
 
 SENTENCE: Final = "sentence of the broker's log"
-
-
-def seconds(milliseconds: float) -> str:
-    """``1,234 s``, ``0.5 s``."""
-    return f"{number(milliseconds / 1000)} s"
 
 
 def way(one: Json) -> str:
@@ -103,21 +98,16 @@ def total_rows(answer: Json) -> list[Cells]:
     ]
 
 
-def notes(answer: Json) -> list[str]:
-    """What the figures are true for: the timings that were taken, the warnings, and what the last rebalance leads to."""
-    ways = [answer, *answer.get("comparisons", ())]
+def timings(answer: Json) -> str:
+    """The timings that the figures are true for."""
     timing = answer["timing"]
-    beats = dict.fromkeys(seconds(one["timing"]["heartbeat_interval_ms"]) for one in ways)
+    beats = dict.fromkeys(seconds(way["timing"]["heartbeat_interval_ms"]) for way in (answer, *answer.get("comparisons", ())))
     polls = timing["poll_interval_ms"]
     notice = f"poll every {seconds(polls)}" if polls else "notice a rebalance at once, as if they polled all the time"
-    waits = (
-        ("session timeout", "session_timeout_ms"),
-        ("max.poll.interval", "rebalance_timeout_ms"),
-        ("initial delay", "initial_rebalance_delay_ms"),
-    )
-    others = ", ".join(f"{name} {seconds(timing[field])}" for name, field in waits)
-    sentences = [f"Timings: members heartbeat every {' or '.join(beats)} and {notice}; {others}."]
-    traffic = [text for one in answer.get("rebalances", ()) if (text := zone_traffic(one.get("zone_traffic", {})))]
-    if traffic:
-        sentences.append(f"After the last rebalance: {traffic[-1][0].lower()}{traffic[-1][1:]}.")
-    return [*answer.get("warnings", ()), *sentences]
+    waits = {
+        "session timeout": "session_timeout_ms",
+        "max.poll.interval": "rebalance_timeout_ms",
+        "initial delay": "initial_rebalance_delay_ms",
+    }
+    others = ", ".join(f"{name} {seconds(timing[field])}" for name, field in waits.items())
+    return f"Timings: members heartbeat every {' or '.join(beats)} and {notice}; {others}."

@@ -9,6 +9,7 @@ not count: a partition whose replicas have no racks, and one that is read by a m
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,6 +55,28 @@ class ZoneTraffic:
 
 NOT_KNOWN: Final = ZoneTraffic(None, None)
 """For tables: nothing has racks."""
+
+CLOSEST: Final = "If consumers fetch from the closest replica (replica.selector.class of brokers, client.rack)"
+"""The condition of every figure of racks."""
+
+
+def read_nearby(figures: Mapping[str, float | None], before: Mapping[str, float | None] | None = None) -> Iterator[str]:
+    """How much can be read on the reader's rack, and what the rest costs, in a sentence; none if no rack is known.
+
+    figures : by the names of FIGURES; before : of the assignment or placement that is changed
+    """
+
+    def written(name: str, form: str) -> str | None:
+        value, earlier = figures[name], None if before is None else before[name]
+        return None if value is None else f"{value:{form}}" + ("" if earlier is None else f" ({earlier:{form}} now)")
+
+    share, crossing, cost = (written(*each) for each in zip(FIGURES, (".4g", ",.0f", ",.2f"), strict=True))
+    if share is None:
+        return
+    text = f"{CLOSEST}, share {share} can be read on the reader's rack"
+    text += "" if crossing is None else f"; then across racks {crossing} bytes/s"
+    text += "" if cost is None else f", cost per month {cost}"
+    yield f"{text}; by default they read from leaders."
 
 
 def zone_traffic(group: Group, owners: Ragged) -> ZoneTraffic | None:

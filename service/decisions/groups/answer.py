@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.core.measures.skew import weighted_load
-from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.measures.zone_traffic import NOT_KNOWN, ZoneTraffic, read_nearby, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
 from service.core.printable import counted, first_few
 from service.decisions.figures import Figures
@@ -16,7 +16,7 @@ from service.decisions.groups.alternatives import Alternative, Settled, alternat
 from service.decisions.groups.expected import expected_group, with_counts
 from service.decisions.groups.outcomes import Outcomes, outcomes
 from service.decisions.groups.question import GroupQuestion, check, strategy
-from service.decisions.groups.rows import read_group
+from service.decisions.groups.rows import has_lag, read_group
 from service.decisions.groups.tables import in_answer_order
 from service.planner.rebalances.rebalance import (
     Differences,
@@ -151,6 +151,8 @@ def told(
     second = assigned(*follow_up(group, outcome, assignor)) if outcome.assignment.follow_up_rebalance else None
     weights = group.topics.weights
     runs = outcomes(group, outcome, question.random_seed or 0)
+    traffic = zone_traffic(group, outcome.owners)
+    crossing = (traffic or NOT_KNOWN).figures(question.price_per_gb, of_lag=has_lag(question.topics))
     return GroupAnswer(
         question,
         assignor,
@@ -160,9 +162,14 @@ def told(
         _moves(question, first, budget),
         comparison,
         None if second is None or comparison is None else _differences(comparison.expected, second.outcome),
-        [*capacity_warnings(question), *_warnings(assignor, first), *(() if runs is None else (runs.sentence,))],
+        [
+            *capacity_warnings(question),
+            *_warnings(assignor, first),
+            *(() if runs is None else (runs.sentence,)),
+            *read_nearby(crossing),
+        ],
         assignor.explain(group, outcome.assignment, budget.explained) if question.explain and assignor.explain else None,
-        zone_traffic(group, outcome.owners),
+        traffic,
         runs,
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.core.jvm.random import JavaRandom
 from service.core.measures.broker_load import Load, load_of, racks_of, rows_of_topics
-from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
+from service.core.measures.zone_traffic import NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
 from service.core.model import Cluster
 from service.core.placers import Placer
 from service.core.printable import counted
@@ -57,8 +57,9 @@ class PlacementAnswer:
 
     @property
     def warnings(self) -> list[str]:
-        """The brokers without a rack where others have one."""
-        return list(rackless(self.cluster, np.ones(len(self.cluster), np.bool_))) if self._racks_matter else []
+        """The brokers without a rack where others have one, and what can be read on the reader's rack."""
+        without = rackless(self.cluster, np.ones(len(self.cluster), np.bool_)) if self._racks_matter else ()
+        return [*without, *read_nearby((self.traffic or NOT_KNOWN).figures(self.question.price_per_gb))]
 
     @property
     def _racks_matter(self) -> bool:

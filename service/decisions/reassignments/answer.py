@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
+from service.core.measures.zone_traffic import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
+from service.core.printable import counted
 from service.decisions.figures import Figures
 from service.decisions.reassignments.question import ReassignmentQuestion, id_of, read
 from service.planner.reassignments.batches.plan import plan_in_batches
@@ -22,6 +23,8 @@ from service.planner.reassignments.planned import Planned, PlanRackTraffic, rack
 from service.planner.reassignments.resources.loads import placed_loads
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from service.core.model import Bools, Float64s, Int64s
     from service.decisions.budget import Budget
     from service.decisions.reassignments.question import CurrentCluster
@@ -106,8 +109,30 @@ class ReassignmentAnswer(Planned):
 
     @property
     def effects(self) -> list[str]:
-        """Sentences: what the plan does besides, and how long it takes."""
-        return list(effects(self))
+        """Sentences: what the plan does besides, how long it takes, and what crosses racks."""
+        before, after = ((each or NOT_KNOWN).figures(self.question.price_per_gb) for each in self.traffic)
+        return [*effects(self), *self._copies_across_racks(), *(read_nearby(after, before) if before != after else ())]
+
+    @property
+    def copying_cost(self) -> float | None:
+        """What copying across racks costs; None without racks, sizes or a price."""
+        crossing, price = self.across_racks, self.question.price_per_gb
+        return None if crossing is None or price is None or self.placements.sizes is None else crossing.amount / GB * price
+
+    def _copies_across_racks(self) -> Iterator[str]:
+        crossing = self.across_racks
+        if crossing is None or not crossing.changes + crossing.copies:
+            return
+        comes = "comes" if crossing.changes == 1 else "come"
+        changes = (
+            f"{counted(crossing.changes, 'replica')} {comes} to another rack"
+            if crossing.changes
+            else "No replica changes its rack"
+        )
+        sized = "" if self.placements.sizes is None else f", {crossing.amount:,} bytes"
+        cost = "" if self.copying_cost is None else f", which cost {self.copying_cost:,.2f}"
+        are = "is" if crossing.copies == 1 else "are"
+        yield f"{changes}; {crossing.copies:,} {are} copied from a leader on another rack{sized}{cost}."
 
     @property
     def warnings(self) -> list[str]:

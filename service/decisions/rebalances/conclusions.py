@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from service.core.measures.zone_traffic import read_nearby
 from service.core.printable import all_of, counted, first_few, printable
 from service.decisions.rebalances.question import EAGER, rebalance_protocol_of
 
@@ -55,7 +56,10 @@ def warnings(answer: RebalancesAnswer) -> list[str]:
         found.append(f"If members polled every {seconds(slow[0][1].timing.poll_interval_ms)}, in all: {named}.")
     if answer.variants and any(way.draws for way in ways):
         found.append("Starting members draw their ids at random; the figures are those of one draw.")
-    return [*found, *_client_warnings(answer), *_tie_warnings(answer)]
+    crossing = [each.zone_traffic for each in answer.first.outcome.rebalances if each.zone_traffic is not None][-1:]
+    traffic = [text for each in crossing for text in read_nearby(each.figures(answer.question.price_per_gb))]
+    after = [f"After the last rebalance: {text[0].lower()}{text[1:]}" for text in traffic]
+    return [*found, *_client_warnings(answer), *_tie_warnings(answer), *after]
 
 
 def _client_warnings(answer: RebalancesAnswer) -> list[str]:

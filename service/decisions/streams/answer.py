@@ -96,6 +96,21 @@ class StreamsAnswer:
         return Figures(f"streams-{self.assignor.name}", items, spread(loads).skew, self.question.group_id, moved)
 
     @property
+    def conclusion(self) -> str:
+        """How many tasks members get, and what becomes of those that they had."""
+        counts, movement = [len(tasks) for tasks in self.assignment.active], self.movement
+        who, most = counted(len(counts), "client" if self.question.is_classic else "member"), counted(max(counts), "active task")
+        many = most if min(counts) == max(counts) else f"{min(counts):,} to {most}"
+        parts = [f"{self.assignor.name} gives {who} {many}{' each' * (len(counts) > 1)}"]
+        if had := movement.retained + movement.promoted + movement.moved:
+            warm = f", {movement.promoted:,} of them to a member with a standby task" * bool(movement.promoted)
+            moved = movement.promoted + movement.moved
+            parts.append(f"{moved:,} of {counted(had, 'task')} that members had {'moves' if moved == 1 else 'move'}{warm}")
+        if self.probing_rebalance:
+            parts.append("another rebalance follows, since tasks wait for their state elsewhere")
+        return f"{'; '.join(parts)}."
+
+    @property
     def warnings(self) -> list[str]:
         """What a reader of the answer must know."""
         missing = sum(self.assignment.missing_standbys.values())

@@ -14,7 +14,7 @@ const LONGEST = 200_000;
  * @property {(state: State) => any} of the body of a state
  * @property {(body: any, state: State) => Partial<State> | Promise<Partial<State>>} take what a body changes in the state; throws an Error with a sentence
  * @property {(pointer: string, rejected: import("./ask.js").Rejected) => string} [at] pointer of what was sent → of the body of the state, where they differ
- * @property {(state: State) => string} [hint] what is told of the body; none: that it is what is sent
+ * @property {(state: State) => string} [hint] what is told of the body; none or empty: that it is what is sent
  */
 
 /** A body from a state that has its members beside those of the page: what is not set is not in it. @param {any} state @param {string[]} own the page's */
@@ -77,7 +77,7 @@ function Body({ request, state, set, refuse, rejected }) {
   const wrong = refused !== null || faults.length > 0;
   const show = (/** @type {string} */ pointer) => () => selectLine(area.current, lineOf(pointer));
   return html`<p class="hint">
-      ${request.hint?.(state) ?? html`What is sent to <code>${request.path}</code>.`} Any field of the${" "}
+      ${request.hint?.(state) || html`What is sent to <code>${request.path}</code>.`} Any field of the${" "}
       <a href="docs/">API</a>${" "} can be set here; it is sent when you leave the text.
     </p>
     ${

@@ -19,6 +19,7 @@ import { Raw } from "./raw.js";
  * @property {import("./paste.js").Source<State>} [source] what a paste makes of it; the state has `read` then
  * @property {(state: State, post: Post) => Promise<Answer>} ask
  * @property {(props: {state: State, set: (change: Partial<State>) => void}) => any} Editor
+ * @property {(props: {answer: Answer}) => any} [Now] what is, before anything is chosen
  * @property {(props: {state: State, answer: Answer | undefined, set: (change: Partial<State>) => void}) => any} [Picker]
  *   what is chosen in a picture, of the state as it is now, though the answer is to an older one
  * @property {(props: {state: State, answer: Answer, set: (change: Partial<State>) => void}) => any} Answer
@@ -127,6 +128,7 @@ export function Bench({ workbench, state, set, replace, askForToken }) {
     answers.current?.focus({ preventScroll: true });
     answers.current?.scrollIntoView();
   };
+  const stale = rejected || older || asked?.read !== state.read ? "stale" : "";
   const faults = new Map();
   for (const { pointer, detail } of rejected?.problem.errors ?? []) {
     const place = rejected.at(pointer);
@@ -160,9 +162,10 @@ export function Bench({ workbench, state, set, replace, askForToken }) {
       <div class="answer" ref=${answers} tabindex="-1" aria-busy=${since ? "true" : "false"}>
         ${since !== 0 && html`<${Waiting} since=${since} cancel=${cancel} />`}
         ${state.read && html`<${Read} ...${state.read} />`}
+        ${workbench.Now && answer !== undefined && html`<div class=${stale}><${workbench.Now} answer=${answer} /></div>`}
         ${workbench.Picker && html`<${workbench.Picker} ...${{ state, answer, set }} />`}
         ${rejected && html`<${ProblemBox} problem=${rejected.problem} again=${again} />`}
-        <div class=${rejected || older || asked?.read !== state.read ? "stale" : ""}>
+        <div class=${stale}>
           ${answer !== undefined && html`<${workbench.Answer} state=${shown} answer=${answer} set=${set} />`}
         </div>
         ${made.length > 0 && html`<${Requests} made=${made} />`}

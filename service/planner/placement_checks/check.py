@@ -113,7 +113,7 @@ def check_placements(brokers: Brokers, placements: Placements, in_sync_known: Bo
     in_sync = np.bincount(placements.replicas.row_of_each_value()[serves], minlength=len(placements))
     known, unknown, possible = _racks(brokers, placements)
     unsafe, rackless = known + unknown < possible, bool((brokers.cluster.racks == NONE).any())
-    rules = _rules(placements, leaders, serves, in_sync) | {
+    rules = _rules(placements, leaders, serves, in_sync, in_sync_known) | {
         "rack-unsafe": _Rule(unsafe, np.ones(len(serves), np.bool_), _on_racks, (known, unknown, possible))
     }
     findings = list[CheckFinding]()
@@ -129,20 +129,20 @@ def check_placements(brokers: Brokers, placements: Placements, in_sync_known: Bo
     return PlacementCheck(brokers, placements, leaders, in_sync, findings, doubtful, in_sync_known)
 
 
-def _rules(placements: Placements, leaders: Int32s, serves: Bools, in_sync: Int64s) -> dict[str, _Rule]:
-    """All rules but that of racks. leaders, in_sync : see PlacementCheck; serves : bool[replicas]"""
+def _rules(placements: Placements, leaders: Int32s, serves: Bools, in_sync: Int64s, in_sync_known: Bools) -> dict[str, _Rule]:
+    """All rules but that of racks. leaders, in_sync, in_sync_known : see PlacementCheck; serves : bool[replicas]"""
     replicas, count = placements.replicas, len(placements)
     lengths, led, everywhere = replicas.lengths().astype(np.int64), leaders != NONE, np.ones(len(serves), np.bool_)
     given = np.zeros(count, np.int64) if placements.min_in_sync is None else placements.min_in_sync.astype(np.int64)
     least = np.maximum(given, DEFAULT_MIN_IN_SYNC)
     usual = int(np.bincount(lengths).argmax()) if count else 0
     leads = replicas.values == leaders[replicas.row_of_each_value()]
-    preferred_known = placements.leaders is not None
+    preferred_known, known = placements.leaders is not None, in_sync_known.astype(np.int64)
     return {
         "unavailable": _Rule(~led, everywhere, lambda: "no leader"),
-        "under-min-isr": _Rule(led & (in_sync < least), serves, _min_in_sync, (in_sync, least)),
-        "under-replicated": _Rule(in_sync < lengths, ~serves, _in_sync, (in_sync, lengths)),
-        "at-min-isr": _Rule(led & (in_sync == least), serves, _min_in_sync, (in_sync, least)),
+        "under-min-isr": _Rule(led & (in_sync < least), serves, _min_in_sync, (in_sync, known, least)),
+        "under-replicated": _Rule(in_sync < lengths, ~serves, _in_sync, (in_sync, known, lengths)),
+        "at-min-isr": _Rule(led & (in_sync == least), serves, _min_in_sync, (in_sync, known, least)),
         "preferred-leader": _Rule(
             led & (leaders != replicas.firsts()) & preferred_known, leads, lambda: "the preferred leader does not lead"
         ),
@@ -152,12 +152,12 @@ def _rules(placements: Placements, leaders: Int32s, serves: Bools, in_sync: Int6
     }
 
 
-def _min_in_sync(has: int, least: int) -> str:
-    return f"{has:,} in sync; min.insync.replicas is {least:,}"
+def _min_in_sync(has: int, known: int, least: int) -> str:
+    return f"{'' if known else 'at most '}{has:,} in sync; min.insync.replicas is {least:,}"
 
 
-def _in_sync(has: int, replicas: int) -> str:
-    return f"{has:,} of {counted(replicas, 'replica')} in sync"
+def _in_sync(has: int, known: int, replicas: int) -> str:
+    return f"{'' if known else 'at most '}{has:,} of {counted(replicas, 'replica')} in sync"
 
 
 def _on_racks(known: int, unknown: int, possible: int) -> str:

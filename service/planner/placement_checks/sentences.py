@@ -29,7 +29,7 @@ AT_RISK: Final = {
     "unavailable": "{of} {have} no leader: {names}",
     "under-min-isr": "{of} {have} fewer replicas in sync than min.insync.replicas, so writes with acks=all fail: {names}",
     "under-replicated": "{of} {are} under-replicated, not in sync on {brokers}: {names}",
-    "at-min-isr": "{of} {have} just min.insync.replicas in sync, so one more failure stops writes with acks=all: {names}",
+    "at-min-isr": "{of} {have} {just} min.insync.replicas in sync, so one more failure stops writes with acks=all: {names}",
     "rack-unsafe": "{of} {are} not rack-safe: {names}",
 }
 
@@ -46,8 +46,9 @@ def conclusion(check: PlacementCheck) -> str:
             are, have = ("is", "has") if len(partitions) == 1 else ("are", "have")
             lacking = np.unique(np.concatenate([each.brokers for each in check.findings if each.rule == rule]))
             brokers = broker_names(check.brokers.cluster.broker_ids[lacking].tolist())
+            just = "just" if check.in_sync_known[partitions].all() else "at most"
             names, of = partition_names(placements, partitions), f"{len(partitions):,} of {total}"
-            sentences.append(text.format(of=of, are=are, have=have, names=names, brokers=brokers))
+            sentences.append(text.format(of=of, are=are, have=have, just=just, names=names, brokers=brokers))
     no_racks = bool(len(check.racks_unknown)) and not check.brokers.cluster.rack_ids
     if not sentences:
         nothing = "Nothing is" if not unknown and not no_racks else "Nothing is known to be"

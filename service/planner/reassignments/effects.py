@@ -52,8 +52,7 @@ def effects(planned: Planned) -> Iterator[str]:
         elections = counted(len(lead.elected), "preferred leader election")
         yield f"{counted(changes, 'partition')} get{'s' * (changes == 1)} another leader, with {elections} after the copying."
     yield from _growth(brokers, goal, loads)
-    known = planned.placements.rates is not None
-    yield from timing_sentences(planned.timing, planned.pace, _not_counted(planned), rates_known=known)
+    yield from timing_sentences(planned.timing, planned.pace, _not_counted(planned), rates_known=planned.rates_known)
 
 
 _REASONS: Final = (

@@ -59,6 +59,11 @@ class Planned:
         return np.flatnonzero(self.batches.batch_of != NONE).astype(np.int32)
 
     @property
+    def rates_known(self) -> bool:
+        """Is it known what producers write meanwhile?"""
+        return self.placements.rates is not None
+
+    @property
     def racks_matter(self) -> bool:
         """Could racks change the plan?"""
         several = self.placements.replication_factors[~self.placements.excluded] > 1

@@ -12,6 +12,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.measures.skew import Spread, spread
 from service.core.model import Int64s
+from service.core.printable import counted
 from service.planner.sizing.counter import KeyCounter, Moved, hashing_rule
 from service.planner.sizing.distinct_keys import BYTES, RECORDS
 from service.planner.sizing.random_baseline import HEAVY, RandomSkew, Weights, random_skew
@@ -281,6 +282,14 @@ class Throughput:
     producers: int | None
     consumers: int | None
     partitions_count: int
+
+    @property
+    def conclusion(self) -> str:
+        """What is needed, and because of whom."""
+        needs = {"producers": self.producers, "consumers": self.consumers}
+        parts = ", ".join(f"{count:,} for {who}" for who, count in needs.items() if count)
+        partitions = counted(self.partitions_count, "partition")
+        return f"Throughput needs at least {partitions} ({parts}), if keys spread evenly; hot keys may need more, or no count do."
 
 
 def throughput(target: float, producer: float | None, consumer: float | None) -> Throughput:

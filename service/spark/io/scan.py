@@ -237,15 +237,14 @@ def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
     return parquet_files.find(source.location)
 
 
-def run_scan(source: ScanSource, scan: Scan, sink: Sink | None) -> tuple[Any, dict[str, int]]:
-    """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table of the sink.
+def run_scan(source: ScanSource, scan: Scan, sink: Sink) -> tuple[Any, dict[str, int]]:
+    """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table.
 
     Executors merge the results of many tasks. Files of which a row is rejected are read again, for the rows themselves.
     """
     partials = source.partials(scan)
     if partials is not None:
-        if sink is not None:
-            sink.remove(REJECTED_ROWS)
+        sink.remove(REJECTED_ROWS)
         return results.merged(partials), {}
     tasks = source.tasks(scan)
     groups = -(-tasks.count // MERGED_BY_DRIVER)
@@ -260,9 +259,9 @@ def run_scan(source: ScanSource, scan: Scan, sink: Sink | None) -> tuple[Any, di
             partials, any_rejected = table.column("partial").to_pylist(), any(table.column("rejected").to_pylist())
         rejected = rows.where("partial is null").select("reason", "record")
         counts = sorted(rejected.groupBy("reason").count().collect()) if any_rejected else []
-        if sink is not None and counts:
+        if counts:
             sink.frame(REJECTED_ROWS, rejected)
-        elif sink is not None:
+        else:
             sink.remove(REJECTED_ROWS)
     finally:
         rows.unpersist()

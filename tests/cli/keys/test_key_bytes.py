@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from service.analyses.local import LocalRecords
 from service.cli import main
 from tests.reference.hashes import murmur2
 
@@ -117,16 +118,20 @@ def test_chance_is_called_none_of_these(tmp_path):
     assert found(written(tmp_path, TEXTS, [text.encode() for text in TEXTS]))["key_transformation"] is None
 
 
-def test_the_report_of_mismatch_tries_other_bytes_too(tmp_path):
-    """Where nothing explains the keys as given, and only there."""
+def test_the_report_of_mismatch_tries_other_bytes_too(tmp_path, monkeypatch):
+    """Where nothing explains the keys as given, and only there; the file is read no further time."""
     pytest.importorskip("matplotlib")
+    scan, scans = LocalRecords.scan, []
+    monkeypatch.setattr(LocalRecords, "scan", lambda *arguments: scans.append(arguments) or scan(*arguments))
     quoted, plain = [f'"{text}"'.encode() for text in TEXTS], [text.encode() for text in TEXTS]
     for made, transformation in ((quoted, "JSON strings with their quotes"), (plain, None)):
         path = written(tmp_path, TEXTS, made)
         for i, options in enumerate(((), ("--partitions", "12"))):
             into = tmp_path / f"{transformation}-{i}"
+            scans.clear()
             run = CliRunner().invoke(main, ["fingerprint", str(path), *options, "--into", str(into)])
             assert run.exit_code == 0, run.output
+            assert len(scans) == (1 if options else 2)  # for the number of partitions
             summary = json.loads((into / "summary.json").read_text())
             said = " ".join(summary["warnings"])
             assert summary.get("key_transformation") == transformation

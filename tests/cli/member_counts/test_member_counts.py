@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from service.cli.member_counts.tables import MOST_ROWS, notes, plan_rows, policy_rows
+from service.cli.member_counts.tables import MOST_ROWS, plan_rows, policy_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def test_of_many_numbers_those_that_gain_have_a_row() -> None:
     rows = plan_rows(answer)
     assert len(rows) == len({*answer["worth_using"], 9}) < MOST_ROWS
     assert answer["conclusion"].startswith("Worth using: 1, 2, 3,")
-    assert any("simulated for" in sentence for sentence in notes(answer))
+    assert any("simulated for" in sentence for sentence in answer["warnings"])
 
 
 def test_more_members_than_are_worth_using() -> None:

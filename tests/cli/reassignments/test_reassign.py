@@ -252,7 +252,7 @@ def test_a_terminal_gets_tables(file):
     os.close(end)
     text = os.read(terminal, 10_000).decode()
     assert "drains broker 0" in text
-    assert "3 replicas copied (proven minimal) · 600 bytes" in text
+    assert "3 replicas copied · 600 bytes (lower bound 3)" in text
 
 
 def test_the_frontier_as_json_files_and_csv(file, tmp_path):

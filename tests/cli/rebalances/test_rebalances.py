@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.rebalances.tables import cause, rebalance_rows, seconds, total_rows, way
+from service.cli.rebalances.tables import cause, rebalance_rows, total_rows, way
+from service.decisions.rebalances.conclusions import seconds
 from tests.support.golden import CHOICE
 
 if TYPE_CHECKING:

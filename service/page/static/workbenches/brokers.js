@@ -31,7 +31,7 @@ export function Brokers({ state, answer, set }) {
     ...new Set([...brokers, ...(brokers.length > 0 ? [] : [{ rack_id: "" }])].map(({ rack_id }) => rack_id ?? "")),
   ].sort();
   const held = useMemo(() => holders(state.topics), [state.topics]);
-  const { load, shown } = loadOf(state, answer?.plan);
+  const { load, shown } = loadOf(state, answer);
   const most = brokers.reduce((top, broker) => Math.max(top, ...Object.values(load(broker))), Number.MIN_VALUE);
   const press = (/** @type {Broker} */ pressed) => {
     const goes = pressing === "draining" && !pressed.draining && !held.has(pressed.broker_id);
@@ -97,12 +97,21 @@ function Fill({ state: { brokers, objective, destinations }, held, set }) {
 }
 
 /**
- * What a broker has before and after: how full its disks are where all sizes are known, or else bytes where these are evened
- * out, or else replicas.
- * @param {PlacementState} state @param {any} plan
+ * What a broker has before and after a plan: how full its disks are where all sizes are known, or else bytes where these are
+ * evened out, or else replicas; without a plan the replicas that it has.
+ * @param {PlacementState} state @param {import("./placement.js").PlacementAnswerData | undefined} answer
  * @returns {{load: (broker: Broker) => {before: number, after: number}, shown: (value: number) => string}}
  */
-function loadOf({ brokers, balance }, plan) {
+function loadOf({ brokers, balance }, answer) {
+  const { plan, check } = answer ?? {};
+  if (!plan) {
+    const has = new Map(check?.brokers.map((/** @type {any} */ { broker_id, replicas }) => [broker_id, replicas]));
+    const load = (/** @type {Broker} */ { broker_id }) => ({
+      before: has.get(broker_id) ?? 0,
+      after: has.get(broker_id) ?? 0,
+    });
+    return { load, shown: number };
+  }
   const ids = plan?.after.broker_load.broker_ids ?? [];
   const place = new Map(ids.map((/** @type {number} */ id, /** @type {number} */ i) => [id, i]));
   const at = (/** @type {number[] | undefined} */ list, /** @type {Broker} */ { broker_id }) =>

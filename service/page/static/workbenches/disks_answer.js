@@ -48,7 +48,7 @@ function figures(plan, disks) {
     {
       label: "Bytes copied",
       value: size(moves.bytes),
-      note: moves.gap === 0 ? "proven the fewest for this goal" : `at least ${size(moves.lower_bound)}`,
+      note: `lower bound: ${size(moves.lower_bound)}`,
     },
     { label: "Replicas that move", value: number(moves.replicas) },
     { label: "Fullest disk", value: fullest("after"), note: `before: ${fullest("before")}` },

@@ -77,28 +77,19 @@ async function overTime({ group_protocol, assignor, topics, members: all }) {
 /** What a share is of. @param {import("./load.js").Kind} kind */
 const weighed = (kind) => (kind === "" ? "of the partitions" : "of the load");
 
-/** What a member's load is, by what is known of the partitions. @type {Record<string, {title: string, told: (range: string) => string}>} */
-const MEASURES = {
-  "": { title: "Partitions per member", told: (range) => `members read ${range} partitions` },
-  weights: { title: "Load per member", told: (range) => `the load of members is ${range}` },
-  lag: { title: "Lag per member", told: (range) => `the lag of members is ${range} records` },
-};
+/** What a member's load is, by what is known of the partitions. @type {Record<import("./load.js").Kind, string>} */
+const TITLES = { "": "Partitions per member", weights: "Load per member", lag: "Lag per member" };
 
 /** @param {{loads: MemberLoads}} props */
 function Loads({ loads: { kind, divided, members } }) {
-  const after = members.filter(({ change }) => change !== "leaves").map((member) => member.after);
-  const { title, told } = MEASURES[kind];
-  const [least, most] = [Math.min(...after), Math.max(...after)].map(number);
-  const range = least === most ? least : `${least} to ${most}`;
-  const summary = `After the change, ${told(range)}${divided ? ", divided by their capacity" : ""}.`;
   const rows = members.map(({ id, change, before, after: then }) => [id, change || "stays", before, then]);
   const marks =
     members.length <= MOST_BARS
       ? { kept: "before and after", taken: "more than before", given: "less than before" }
       : { kept: "before", taken: "after" };
   return html`<${Figure}
-    title=${title}
-    summary=${summary}
+    title=${TITLES[kind]}
+    summary="Before and after the change${divided ? ", divided by their capacity" : ""}."
     legend=${html`<${Legend} marks=${Object.entries(marks)} />`}
     table=${{ columns: ["member", "change", "before", "after"], rows }}
     picture=${(/** @type {number} */ width) => loadsPicture(members, width)}

@@ -34,6 +34,7 @@ export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput,
     },
   ];
   return html`<p class="verdict" role="status">${limits.conclusion}</p>
+    ${throughput && html`<p class="soft">${throughput.conclusion}</p>`}
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Partitions} plan=${plan} />
     ${counts.length > 1 && html`<${Counts} state=${state} counts=${counts} />`}

@@ -22,11 +22,7 @@ export function MembersAnswer({ state, answer }) {
     {
       label: "Recommended",
       value: number(recommended),
-      note: recommended
-        ? `the fewest planned within the limits${pods ? `, in ${count(planned.pods, "pod")}` : ""}`
-        : Object.keys(state.limits ?? {}).length > 0
-          ? "none of the numbers planned"
-          : "there are no limits",
+      note: recommended && pods ? `in ${count(planned.pods, "pod")}` : "",
     },
     planned && {
       label: "Largest load then",

@@ -5,14 +5,15 @@ import { described } from "../paste.js";
 import { bodyOf, rows, taken } from "../raw.js";
 import { Brokers } from "./brokers.js";
 import { PlacementAnswer } from "./placement_answer.js";
+import { Check } from "./placement_check.js";
 import { PlacementEditor } from "./placement_editor.js";
+import { asksForPlan, OWN } from "./placement_goal.js";
 import { hasSizes } from "./placement_load.js";
 
 const PATH = "/v1/reassignments";
+const CHECK = "/v1/placement-checks";
 /** Partitions up to which the whole frontier is asked for. */
 const SMALL = 2000;
-/** What a state has beside its request. */
-const OWN = ["pressing", "shown", "lint", "read"];
 
 /** @typedef {import("../paste.js").PlacedTopic} PlacedTopic */
 /** @typedef {"draining" | "demoted" | "cordoned" | "fenced"} Flag */
@@ -49,7 +50,10 @@ const OWN = ["pressing", "shown", "lint", "read"];
  * @property {string} [lint] a reassignment JSON to be checked
  */
 /** @typedef {{conclusion?: string, findings: any[]}} Linted */
-/** @typedef {{plan: any, frontier: any[], linted: Linted | null}} PlacementAnswerData */
+/**
+ * @typedef {{check: any, plan: any, frontier: any[], linted: Linted | null}} PlacementAnswerData
+ *   plan: null where nothing is asked but what is
+ */
 
 /** The field of what is wrong: lists of names, ids and rates are one field each. @param {string} pointer */
 function at(pointer) {
@@ -76,19 +80,21 @@ async function take({ reassignment, ...body }, state) {
       : body.topics;
   rows(body, "brokers", "broker_id");
   for (const topic of rows({ topics }, "topics", "topic_name")) rows(topic, "placements", "partition_id");
-  return taken({ ...body, topics }, state, OWN);
+  const asked = taken({ ...body, topics }, state, OWN);
+  return asksForPlan({ ...state, ...asked }) ? asked : { ...asked, objective: "fewest-moves" };
 }
 
 /** @param {PlacementState} state @param {import("../workbench.js").Post} post @returns {Promise<PlacementAnswerData>} */
 async function ask(state, post) {
   const body = request(state);
-  const plan = await post(PATH, body, { label: state.objective ?? "fewest-moves", at });
+  const plan = asksForPlan(state) ? await post(PATH, body, { label: state.objective ?? "fewest-moves", at }) : null;
+  const check = await post(CHECK, { brokers: body.brokers, topics: body.topics }, { label: "check", at });
   const partitions = state.topics.reduce((sum, { placements }) => sum + placements.length, 0);
   const { frontier = [] } =
-    partitions > SMALL
+    plan === null || partitions > SMALL
       ? {}
       : await post(`${PATH}?frontier=true`, whole(body), { label: "frontier", at }).catch(refused);
-  return { plan, frontier, linted: await lint(state, post) };
+  return { check, plan, frontier, linted: await lint(state, post) };
 }
 
 /** The most even placement may be refused where another is not. @param {any} error */
@@ -163,8 +169,14 @@ export const placement = {
   },
   ask,
   Editor: PlacementEditor,
+  Now: Check,
   Picker: Brokers,
   Answer: PlacementAnswer,
-  request: { path: PATH, of: request, take },
+  request: {
+    path: PATH,
+    of: request,
+    take,
+    hint: (state) => (asksForPlan(state) ? "" : `A goal, or a change here, sends this to ${PATH}.`),
+  },
   views: ["pressing", "shown"],
 };

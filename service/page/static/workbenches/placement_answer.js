@@ -4,6 +4,7 @@ import { number, plain, size } from "../format.js";
 import { html } from "../lib.js";
 import { frontier as frontierPicture } from "../pictures/frontier.js";
 import { atLeast, durationOf } from "./batches.js";
+import { CheckTables } from "./placement_check.js";
 import { Findings } from "./placement_findings.js";
 import { Matrix } from "./placement_matrix.js";
 import { Review } from "./placement_review.js";
@@ -13,28 +14,30 @@ import { Review } from "./placement_review.js";
 /** @typedef {(change: Partial<PlacementState>) => void} Set */
 
 /** @param {{state: PlacementState, answer: PlacementAnswerData, set: Set}} props */
-export function PlacementAnswer({ state, answer: { plan, frontier, linted }, set }) {
+export function PlacementAnswer({ state, answer: { check, plan, frontier, linted }, set }) {
   return html`${linted && html`<${Findings} ...${linted} />`}
-    <p class="verdict" role="status">${plain(plan.conclusion)}</p>
-    <${Figures} figures=${figures(plan, state)} />
+    ${
+      plan &&
+      html`<p class="verdict" role="status">${plain(plan.conclusion)}</p>
+        <${Figures} figures=${figures(plan, state)} />`
+    }
     <${Matrix} state=${state} plan=${plan} set=${set} />
     ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} plan=${plan} balance=${state.balance ?? "replicas"} set=${set} />`}
-    <${Review} state=${state} plan=${plan} />`;
+    ${plan ? html`<${Review} state=${state} plan=${plan} />` : html`<${CheckTables} check=${check} />`}`;
 }
 
 /** @param {any} plan @param {PlacementState} state */
 function figures(plan, state) {
   const { moves, throttle_needed_bytes_per_second } = plan;
   const bytes = state.balance === "bytes";
-  const bound = bytes ? size(moves.lower_bound) : number(moves.lower_bound);
-  const proof = moves.gap === 0 ? "proven the fewest for this goal" : `at least ${bound}`;
+  const bound = `lower bound: ${bytes ? size(moves.lower_bound) : number(moves.lower_bound)}`;
   const needed = throttle_needed_bytes_per_second;
   return [
-    { label: "Replicas copied", value: number(moves.replicas), note: bytes ? "" : proof },
+    { label: "Replicas copied", value: number(moves.replicas), note: bytes ? "" : bound },
     {
       label: "Bytes copied",
       value: size(moves.bytes),
-      note: moves.bytes === null ? "sizes are not known" : bytes ? proof : "",
+      note: moves.bytes === null ? "sizes are not known" : bytes ? bound : "",
     },
     durationOf(plan),
     { label: "Preferred leaders that change", value: number(moves.leaders) },

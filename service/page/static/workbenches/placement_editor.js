@@ -1,28 +1,16 @@
 /** The editor of a placement: the goal, the rules, the limits, and where replicas are. */
-import { bound, Checkbox, Lines, Select } from "../fields.js";
+import { bound, Lines } from "../fields.js";
 import { count, listed } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { holders } from "./brokers.js";
-import { Balance, hasSizes, Rates } from "./placement_load.js";
-import { Limits, Objective } from "./plan_fields.js";
+import { Goal } from "./placement_goal.js";
+import { hasSizes, Rates } from "./placement_load.js";
+import { Limits } from "./plan_fields.js";
 import { Rules } from "./placement_rules.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {(change: Partial<PlacementState>) => void} Set */
 
-const RACKS = [
-  { value: "strict", label: "strict" },
-  { value: "spread", label: "spread" },
-  { value: "none", label: "ignored" },
-  { value: "unknown", label: "unknown: accepted" },
-];
-const LEADERS = [
-  { value: "", label: "kept when brokers leave" },
-  { value: "balance", label: "balanced" },
-  { value: "keep", label: "kept" },
-  { value: "only", label: "balanced, no copies" },
-  { value: "demote", label: "kept, no copies" },
-];
 /** Those of a batch. */
 const LIMITS = ["moves_per_batch", "bytes_in_flight", "duration_seconds", "throttle_utilization", "batch_seconds"];
 
@@ -47,29 +35,6 @@ export function PlacementEditor({ state, set }) {
         placeholder='{"version": 1, "partitions": […]}'
       />
     </details>`;
-}
-
-/** @param {{state: PlacementState, set: Set}} props */
-function Goal({ state, set }) {
-  const choice = (
-    /** @type {"racks" | "leaders"} */ name,
-    /** @type {string} */ label,
-    /** @type {import("../fields.js").Choice[]} */ choices,
-  ) =>
-    html`<${Select}
-      ...${bound(state, set)(name)}
-      ...${{ label, choices }}
-      value=${state[name] ?? choices[0].value}
-      set=${(/** @type {string} */ value) => set({ [name]: value || undefined })}
-    />`;
-  return html`<${Objective} state=${state} set=${set} />
-    <${Balance} state=${state} set=${set} />
-    <div class="pair">${choice("racks", "Racks", RACKS)} ${choice("leaders", "Leaders", LEADERS)}</div>
-    <${Checkbox}
-      label="Even out each topic by itself, too"
-      checked=${state.per_topic ?? false}
-      set=${(/** @type {boolean} */ per_topic) => set({ per_topic: per_topic || undefined })}
-    />`;
 }
 
 /** Where replicas are now, in a sentence. @param {{state: PlacementState}} props */

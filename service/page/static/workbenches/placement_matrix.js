@@ -32,12 +32,12 @@ function columns({ brokers, topics }) {
   return [...listed, ...gone.map((id) => ({ id, rack: "gone", change: "leaves" }))];
 }
 
-/** @param {PlacementState} state @param {any} plan @returns {import("../pictures/placement.js").Placed} */
-export function placed(state, plan) {
+/** @param {PlacementState} state @param {any} plan null: all stays @returns {import("../pictures/placement.js").Placed} */
+function placed(state, plan) {
   const brokers = columns(state);
   const column = new Map(brokers.map(({ id }, i) => [id, i]));
   const moved = new Map(
-    plan.reassignment.partitions.map((/** @type {any} */ { topic, partition, replicas }) => [
+    (plan?.reassignment.partitions ?? []).map((/** @type {any} */ { topic, partition, replicas }) => [
       `${topic}\n${partition}`,
       replicas,
     ]),
@@ -97,8 +97,8 @@ function add(cells, replicas, column, leads) {
 
 /** @param {{state: PlacementState, plan: any, set: (change: Partial<PlacementState>) => void}} props */
 export function Matrix({ state, plan, set }) {
-  const data = useMemo(() => placed(state, plan), [plan]);
-  const side = state.shown ?? "both";
+  const data = useMemo(() => placed(state, plan), [state.topics, state.brokers, plan]);
+  const side = plan ? (state.shown ?? "both") : "before";
   const picture = { ...useMemo(() => drawn(data), [data]), side };
   const rows = () =>
     data.rows.flatMap(({ label, before, after }) =>
@@ -127,18 +127,21 @@ export function Matrix({ state, plan, set }) {
         ]
   );
   return html`<${Figure}
-    title="2 · Plan: who holds what"
+    title=${plan ? "2 · Plan: who holds what" : "Who holds what"}
     summary=${summary}
-    legend=${html`<div class="inline">
-      <${Select}
-        place="/shown"
-        label="Show the placement"
-        value=${side}
-        choices=${SIDES}
-        set=${(/** @type {any} */ shown) => set({ shown })}
-      />
-      ${side === "both" && html`<${Legend} marks=${marks} />`}
-    </div>`}
+    legend=${
+      plan &&
+      html`<div class="inline">
+        <${Select}
+          place="/shown"
+          label="Show the placement"
+          value=${side}
+          choices=${SIDES}
+          set=${(/** @type {any} */ shown) => set({ shown })}
+        />
+        ${side === "both" && html`<${Legend} marks=${marks} />`}
+      </div>`
+    }
     table=${{ columns: [data.single ? "partition" : "topic", "broker", "before", "after"], rows: useMemo(rows, [data]) }}
     picture=${(/** @type {number} */ width) => placement(picture, width)}
   />`;

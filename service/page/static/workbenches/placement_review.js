@@ -1,6 +1,6 @@
 /** What a plan does to racks and brokers, and the files to execute it with. */
 import { DataTable } from "../figure.js";
-import { count, number, percent, plain, size } from "../format.js";
+import { number, percent, plain, size } from "../format.js";
 import { html } from "../lib.js";
 import { Batches } from "./batches.js";
 import { fullness } from "./brokers.js";
@@ -51,36 +51,8 @@ function Racks({ state, plan }) {
     }
     return counts;
   });
-  const [before, after] = [plan.before.zone_traffic, plan.after.zone_traffic];
-  const sentences = [...copying(plan.across_racks), ...(after === undefined ? [] : traffic(before, after))];
   return html`<h4>Racks</h4>
-    <${Loads} caption="Racks" name="rack" ids=${ids} kind="rack_load" plan=${plan} copied=${copied} />
-    ${sentences.map((sentence) => html`<p class="hint">${sentence}</p>`)}`;
-}
-
-/** What is copied across racks. @param {any} across @returns {string[]} */
-function copying(across) {
-  if (!across || across.rack_changes + across.replicas === 0) return [];
-  const { rack_changes, replicas, bytes, cost } = across;
-  const changes =
-    rack_changes === 0
-      ? "No replica moves to another rack"
-      : `${count(rack_changes, "replica")} ${rack_changes === 1 ? "comes" : "come"} to another rack`;
-  const amounts = [bytes === null ? "" : size(bytes), cost === null ? "" : `which cost ${number(cost)}`].filter(
-    Boolean,
-  );
-  const copies = `${number(replicas)} ${replicas === 1 ? "is" : "are"} copied from a leader on another rack`;
-  return [`${changes}; ${copies}${amounts.length > 0 ? `, ${amounts.join(", ")}` : ""}.`];
-}
-
-/** What is read across racks. @param {any} before @param {any} after @returns {string[]} */
-function traffic(before, after) {
-  const shares = [before, after].map(({ local_share }) => percent(local_share));
-  const costs = [before, after].map(({ cost_per_month }) => number(cost_per_month));
-  return [
-    after.local_share !== null && `Consumers can read ${shares[0]} on their own rack before and ${shares[1]} after.`,
-    after.cost_per_month !== null && `What crosses zones costs ${costs[0]} a month before and ${costs[1]} after.`,
-  ].filter((sentence) => sentence !== false);
+    <${Loads} caption="Racks" name="rack" ids=${ids} kind="rack_load" plan=${plan} copied=${copied} />`;
 }
 
 /** What a figure is before and after, if it changes. @template {string | number} T @param {T} before @param {T} after */

@@ -33,16 +33,20 @@ const LIMITS = {
   batch_seconds: { label: "Overhead of a batch, s", placeholder: "2" },
 };
 
-/** @param {{state: any, set: Set}} props */
-export function Objective({ state, set }) {
+/** @param {{state: any, set: Set, none?: string}} props none: what stands for no goal, which is offered then */
+export function Objective({ state, set, none = "" }) {
   const choose = (/** @type {string} */ objective) =>
-    set(objective === "even" ? { objective } : { objective, tolerance: null, max_moves: null, max_bytes: null });
+    set({
+      objective: objective || undefined,
+      ...(objective === "even" ? {} : { tolerance: null, max_moves: null, max_bytes: null }),
+    });
+  const choices = none ? [{ value: "", label: none }, ...OBJECTIVES] : OBJECTIVES;
   return html`<h2>Goal</h2>
     <${Select}
       place="/objective"
       label="Replicas"
-      value=${state.objective ?? OBJECTIVES[0].value}
-      choices=${OBJECTIVES}
+      value=${state.objective ?? choices[0].value}
+      choices=${choices}
       set=${choose}
     />
     ${

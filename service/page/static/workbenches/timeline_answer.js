@@ -93,12 +93,10 @@ function Generation({ state, rebalances, set }) {
   if (owned === null) return null;
   const step = (/** @type {number} */ by) => () =>
     set({ generation: Math.min(Math.max(at + by, 0), rebalances.length - 1) });
-  const local = one.zone_traffic?.local_share;
-  const nearby = local === undefined ? "" : ` Then ${percent(local)} can be read within its zone.`;
   const when = `From ${duration(one.at_ms / 1000)} to ${duration(one.stable_at_ms / 1000)}: ${one.reason}.`;
   return html`<${Assigned}
     title="Rebalance ${at + 1} of ${rebalances.length}"
-    when="${when.replace("..", ".")}${nearby} "
+    when="${when.replace("..", ".")} "
     owned=${owned}
     shared=${state.ways[0].group_protocol === "share"}
     steps=${html`<p class="steps">
