@@ -39,6 +39,7 @@ def test_topics_that_are_alike_can_be_joined(client):
         PATH, json={"topics": [{"partitions_count": 12}, {"partitions_count": 12, "partitioner": "kafkajs"}]}
     ).json
     assert answer == {
+        "conclusion": "first and second are co-partitioned: each key is on the same partition of both.",
         "kafka_version": LATEST,
         "joinable": True,
         "meeting_share": 1.0,

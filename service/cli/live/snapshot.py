@@ -161,9 +161,7 @@ def _complete(document: dict[str, Any]) -> None:
             if group["group_protocol"] == CONNECT:
                 _complete_worker(member, place)
                 continue
-            for k, part in enumerate(_rows(member, "owned_partitions", f"{place}/owned_partitions")):
-                _check(part.get("topic_name"), str, f"{place}/owned_partitions/{k}/topic_name")
-                _check(part.get("partition_ids"), list, f"{place}/owned_partitions/{k}/partition_ids")
+            _rows(member, "owned_partitions", f"{place}/owned_partitions")
 
 
 def _complete_worker(worker: dict[str, Any], place: str) -> None:
