@@ -61,7 +61,7 @@ def plan(
         written, answer = ask_and_decide(path, dumps(body), form, **query)
     conclusion, complete = answer.conclusion
     if form == "table":
-        Console().say(conclusion)
+        Console().say(conclusion, "")
     elif form == "csv" or folder:
         note(printable(conclusion))
     if form == "csv":

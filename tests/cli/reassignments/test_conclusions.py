@@ -233,7 +233,7 @@ def test_a_report_calls_a_bound_a_bound(tmp_path: Path) -> None:
     file = str(CASES / "sentence-fewest-possible-tile" / "bound.json")
     assert CliRunner().invoke(main, ["reassign", file, "--into", str(tmp_path / "bound")]).exit_code == 0
     report = (tmp_path / "bound" / "report.html").read_text()
-    assert "at least needed" in report
+    assert "lower bound" in report
     assert "fewest possible</" not in report
     drained = str(CASES / "sentence-drain-with-exclusions" / "topics.txt")
     assert CliRunner().invoke(main, ["reassign", drained, "--drain", "3", "--into", str(tmp_path / "fewest")]).exit_code == 0
