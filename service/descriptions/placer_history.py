@@ -84,7 +84,9 @@ def _change(topic: Json, cluster: Cluster, placers: list[Placer]) -> PlacementCh
     found = [audit(placer, cluster, placement, 0, ()) for placer in placers]
     possible = [each.broken_rule is None or bool(each.other_history) for each in found]
     before, after = (placer.name for placer in placers)
-    return PlacementChange(topic["topic_name"], before, after, possible[0], possible[1], verdict(after, found[1]))
+    return PlacementChange(
+        topic["topic_name"], before, after, possible[0], possible[1], verdict(after, found[1], racks_known=bool(cluster.rack_ids))
+    )
 
 
 def check_zookeeper(release: str) -> None:

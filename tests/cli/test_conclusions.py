@@ -15,7 +15,7 @@ TOPICS, RACKS, MEMBERS = (str(CLUSTER / name) for name in ("topics.txt", "racks.
 
 COMMANDS = (
     ["assign", MEMBERS, "--snapshot", TOPICS],
-    ["members", MEMBERS, "--snapshot", TOPICS, "--counts", "24,25"],
+    ["member-counts", MEMBERS, "--snapshot", TOPICS, "--members-counts", "24,25"],
     ["rebalances", MEMBERS, "--snapshot", TOPICS, "--leave", "consumer-billing-1-16b4944a"],
     ["check", TOPICS, RACKS],
     ["reassign", TOPICS, "--snapshot", RACKS, "--drain", "7"],
