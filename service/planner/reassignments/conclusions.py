@@ -187,17 +187,20 @@ def _offers(planned: Planned) -> Iterator[str]:
     if planned.placements.leaving is not None:
         new[planned.placements.leaving.values] = False
     new = np.flatnonzero(new)
-    movable = planned.plan.replicas.values[np.repeat(~planned.placements.excluded, planned.plan.replicas.lengths())]
-    if not len(new) or not len(movable) or planned.copies or goal.objective != "fewest-moves" or goal.only_leaders:
+    excluded = planned.placements.excluded
+    if not len(new) or excluded.all() or planned.copies or goal.objective != "fewest-moves" or goal.only_leaders:
         return
     total = int(planned.loads[1].replicas[brokers.usable].sum())
-    share = min(total * float(brokers.weights[new].sum() / brokers.weights[brokers.usable].sum()), len(movable))
+    share = total * float(brokers.weights[new].sum() / brokers.weights[brokers.usable].sum())
     names = broker_names(brokers.cluster.broker_ids[new].tolist())
     stay, it = ("stay", "them") if len(new) > 1 else ("stays", "it")
     gives = "evens out the load"
-    if share >= len(new):  # else brokers with replicas may keep them all
-        gives = f"would give {it} about {share:,.0f} of the {counted(total, 'replica')}, as far as the rules allow"
-    yield f"{names.capitalize()} {stay} empty, for the fewest moves fill no broker: objective = even {gives}"
+    if share >= len(new) and not excluded.any():  # else the others may keep all that they have
+        gives = f"would give {it} about {share:,.0f} of the {counted(total, 'replica')}"
+    yield (
+        f"{names.capitalize()} {stay} empty, for the fewest moves fill no broker: objective = even {gives}, as far as the rules "
+        "allow"
+    )
 
 
 def _reassignments(planned: Planned, partitions: Int32s) -> str:
