@@ -28,7 +28,7 @@ SHORT = {
     "GroupRebalances": {
         "events": [
             {"at_ms": 10, "type": "member_joins", "member": {"member_id": "c3"}},
-            {"at_ms": 10_000, "type": "rolling_restart", "down_ms": 500, "pause_ms": 100},
+            {"at_ms": 10_000, "type": "member_leaves", "member_id": "c3"},
         ]
     },
 }
