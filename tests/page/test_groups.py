@@ -145,7 +145,7 @@ def test_a_fault_in_a_list_is_shown_beside_its_field(page):
         assert field.input_value() == value
     field.fill("50")
     field.press("Tab")
-    page.get_by_text("the lag of members").wait_for()
+    page.get_by_role("heading", name="Lag per member").wait_for()
     assert field.input_value() == "50"
 
 
