@@ -6,6 +6,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -317,15 +318,45 @@ def ended(described: dict[str, Any]) -> dict[str, Any]:
     return {**described, "lag": {"committed_offsets": [one for one, _ in both], "log_end_offsets": [end for _, end in both]}}
 
 
+def kedas_replicas(body: dict[str, Any], option: str | None) -> tuple[int, int]:
+    """The lag that KEDA's triggers report and the replicas for it, from the offsets of the question."""
+    settings, reported, replicas, is_active = body.get("keda", {}), 0, [0], False
+    threshold, pods = settings.get("lag_threshold", 10), -(-len(body["members"]) // body.get("threads_per_pod", 1)) or 1
+    topics = []
+    for topic in body["topics"]:
+        offsets = topic.get("lag", {"committed_offsets": [], "log_end_offsets": []})
+        pairs = zip(offsets["committed_offsets"], offsets["log_end_offsets"], strict=True)
+        uncommitted = settings.get("offset_reset_policy") == "earliest"
+        lags = [
+            end - committed if committed is not None else end if uncommitted else 1 for committed, end in pairs if end is not None
+        ]
+        topics.append(lags + topic.get("partition_weights", []))
+    for lags in topics if option in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions") else [[*chain(*topics)]]:
+        total, most = sum(lags), len(lags)
+        is_active |= total > 0
+        if option == "ensureEvenDistributionOfPartitions":
+            total = threshold * next((n for n in range(1, most + 1) if most % n == 0 and n * threshold >= total), most)
+        elif option == "limitToPartitionsWithLag":
+            most = sum(lag > 0 for lag in lags)
+        if option != "allowIdleConsumers" and total // threshold > most:
+            total = most * threshold
+        reported += total
+        is_near = 0.9 <= max(total, 0) / threshold / pods <= 1.1
+        replicas.append(pods if is_near else -(-max(total, 0) // threshold))
+    return reported, max(1, min(max(replicas), 100)) if is_active else 0
+
+
 def test_sentences_of_small_random_groups_are_true() -> None:
     draw, kinds, asked = random.Random(46), set(), 0
     for _ in range(GROUPS):
         body = drawn(draw)
         try:
-            ask(body)
+            answer = ask(body)
         except Refused:
             continue
         asked += 1
+        for policy in answer["policies"]:
+            assert (policy["total_lag"], policy["replicas"]) == kedas_replicas(body, policy["option"]), json.dumps(body)
         try:
             kinds |= judged(body)
         except AssertionError as error:

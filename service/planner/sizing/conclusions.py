@@ -270,8 +270,10 @@ def _of_hot_keys(counter: KeyCounter, plan: CountPlan, column: int, key_format: 
         )
     one, at_least = of.hot_keys == 1, "" if counter.distinct.level == 0 else "at least "
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    listed = _capital(listed) if listed.startswith(("the null key", "the empty key")) else listed
-    who = f"{of.hot_keys} keys, such as {listed}," if of.hot_keys > LISTED else listed
+    if of.hot_keys > LISTED:
+        who = f"{of.hot_keys} keys, such as {listed},"
+    else:
+        who = _capital(listed) if listed.startswith(("the null key", "the empty key")) else listed
     alone = of.heaviest / of.total
     share = f"{at_least}{_percent(of.hot_share)} of the {NOUNS[column]}"
     share += "" if one else f", {names[0]} alone {_percent(alone)}"

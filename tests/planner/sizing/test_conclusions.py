@@ -37,6 +37,11 @@ def test_one_hot_key_is_named_with_its_share_and_the_floor():
         ([("b", 600), ("a", 700)], "a and b have 56.5% of the records, a alone 30.4%: no", "the 30.4% of a"),
         ([(key, 500) for key in "cab"], "a, b and c have 60% of the records, a alone 20%: no", "the 20% of a"),
         ([(f"k{i}", 600 - i) for i in range(5)], "5 keys, such as k0, k1 and k2, have 74.9% of the records", "the 15% of k0"),
+        (
+            [("", 800), *((f"k{i}", 600) for i in range(4))],
+            "5 keys, such as the empty key, k0 and k1, have",
+            "the 19% of the empty key",
+        ),
         ([("", 1000)], "The empty key has 50% of the records: no", "that"),
         ([("x" * 50, 1000)], f"{'x' * 40}… has 50% of the records: no", "that"),
         ([("\x1b[2J", 1000)], "\\x1b[2J has 50% of the records: no", "that"),
