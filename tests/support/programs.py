@@ -14,6 +14,7 @@ PACKAGES = {
     "chromium": "chromium-headless-shell libatomic1",  # the latter is for Playwright's driver
     "curl": "curl",
     "mmdebstrap": "mmdebstrap",
+    "pg_virtualenv": "postgresql",
     "podman": "podman",
     "prometheus": "prometheus",
     "promtool": "prometheus",
