@@ -6,8 +6,7 @@
 What the small run predicts of the large one is printed before that starts, and how far it was off after. All runs read the same
 records, made in the tasks. Memory and CPU time are those of all processes of a run, read twice a second.
 
-Then 10^8 records on a cluster of executors with one core each, in tasks of a sixteenth of the usual size, so that they are many
-and their results pass by a shuffle:
+Then 10^8 records on a cluster of executors with one core each, in TASKS tasks, so that their results pass by a shuffle:
 undisturbed, while an executor is killed in each stage, while one stands still and others take over its tasks, while the cluster
 grows from one to four executors, and with a full disk, where the job has to end with an error and no result.
 """
@@ -49,16 +48,15 @@ START = 1_000_000
 
 KEYS = 10**10
 
+LENGTH = 16
+"""Characters of a key."""
+
+TASKS = 48
+"""Of a run with faults."""
+
 ONE = ("--partitioner", "java", "--partitions", "12")
 FOUR = ("java", "librdkafka:consistent_random", "sarama", "spark")
 FOUR_BY_TWENTY = (*(word for name in FOUR for word in ("--partitioner", name)), "--partitions", "10-200:10")
-
-
-SMALL_TASKS = (
-    "-c",
-    "from service.spark.cluster import arrow_tasks as t; t.TASK_BYTES //= 16; from service.cli import main; main()",
-)
-"""The command with smaller tasks."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class Run:
 
 def source(records: int) -> str:
     """The first ``records`` of a topic by Zipf's law."""
-    return f"keys:{records}?distribution=zipf:0.99&keys={KEYS}&length=16&seed=1"
+    return f"keys:{records}?distribution=zipf:0.99&keys={KEYS}&length={LENGTH}&seed=1"
 
 
 def run(
@@ -227,7 +225,9 @@ def scale(one: str = "1e10", four: str = "1e9") -> None:
 def kafka_clients(keys: str = "1e7") -> None:
     """The keys of KIP-1299 by this pipeline, and by the partitioner of kafka-clients."""
     count = int(float(keys))
-    program = command(str(Path(__file__).parent / "java" / "CountPartitions.java"), f"org.apache.kafka:kafka-clients:{LATEST}")
+    program = command(
+        str(Path(__file__).parent / "java" / "keys" / "CountPartitions.java"), f"org.apache.kafka:kafka-clients:{LATEST}"
+    )
     theirs = json.loads(subprocess.run([*program, str(count), "12"], check=True, capture_output=True, text=True).stdout)
     ours = [int(line.rpartition(",")[2]) for line in run(f"keys:{count}?distribution=range", *ONE).counts.splitlines()]
     said = "the same counts" if ours == theirs else "OTHER COUNTS"
@@ -296,6 +296,9 @@ def stages(port: int) -> list[dict[str, Any]]:
 def faults(records: str = "1e8") -> None:
     """The same records, undisturbed and with each fault."""
     of = source(int(float(records)))
+    size = int(float(records)) * LENGTH // TASKS
+    many = f"from service.spark.cluster import arrow_tasks as t; t.TASK_BYTES = {size}; from service.cli import main; main()"
+    script = ("-c", many)
     page = free_port()
     on_page = settings("spark.ui.enabled=true", f"spark.ui.port={page}")
 
@@ -303,7 +306,7 @@ def faults(records: str = "1e8") -> None:
         memory = settings("spark.executor.memory=512m", "spark.executor.memoryOverhead=0", "spark.driver.memory=1g", *more)
         return ["--master", f"local-cluster[{count},1,512]", *memory]
 
-    undisturbed = run(of, *ONE, script=SMALL_TASKS)
+    undisturbed = run(of, *ONE, script=script)
     undisturbed.print(f"undisturbed, on this machine, {of}")
     speculation = ("spark.speculation=true", "spark.speculation.quantile=0.3", "spark.speculation.multiplier=1.2")
     growing = (
@@ -317,20 +320,20 @@ def faults(records: str = "1e8") -> None:
         "an executor stands still, with speculation": ([*cluster(2, *speculation), *on_page], Stopper(page)),
     }
     for name, (options, disturb) in disturbed.items():
-        done = run(of, *ONE, *options, script=SMALL_TASKS, disturb=disturb)
+        done = run(of, *ONE, *options, script=script, disturb=disturb)
         print(f"\n{name}: {'the same bytes' if done.counts == undisturbed.counts else 'OTHER BYTES'}")
         print(f"  {done.executors} executors ran {done.tasks} tasks in {done.core_seconds:.0f} core-seconds")
         print(f"  {done.lost} executors were lost, {done.repeated} tasks did not succeed, {done.speculative} were speculative")
-    full_disk(of)
+    full_disk(of, script)
 
 
-def full_disk(of: str) -> None:
+def full_disk(of: str, script: Sequence[str]) -> None:
     """A run whose shuffles have a megabyte of disk (a tmpfs, which only root can mount)."""
     with tempfile.TemporaryDirectory(prefix="pipeline-proof-") as folder:
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False).returncode:
             return
         try:
-            run(of, *ONE, *settings(f"spark.local.dir={folder}"), script=SMALL_TASKS)
+            run(of, *ONE, *settings(f"spark.local.dir={folder}"), script=script)
             print("\na full disk: the job did not need it", flush=True)
         except Failed as error:
             status, printed, tables = error.args

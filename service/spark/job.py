@@ -100,10 +100,10 @@ class Job:
             check_brokers(source)
 
     @staticmethod
-    def is_small(parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None) -> bool:
-        """Whether all sources are small files on this machine."""
+    def is_small(parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None, most: int) -> bool:
+        """Whether each source is files on this machine of at most so many bytes."""
         sources = [value for value in parameters.values() if isinstance(value, Source)]
-        return early_checks.is_here(master, settings) and all(map(early_checks.is_small, sources))
+        return early_checks.is_here(master, settings) and all(early_checks.is_small(source, most) for source in sources)
 
     def is_light(self, parameters: Mapping[str, Any]) -> bool:
         """Whether the JVM only starts tasks, which read plain Parquet by themselves, and passes on their results."""

@@ -21,7 +21,8 @@ from service.report.lock import exclusive
 from service.report.pages import date
 from service.spark.cluster.failures import failure
 from service.spark.cluster.progress import progress
-from service.spark.cluster.session import SMALL, spark_session
+from service.spark.cluster.session import INTERPRETED, SMALL, spark_session
+from service.spark.io.early_checks import FEW_BYTES, SMALL_BYTES
 from service.spark.io.exports import export
 from service.spark.io.sinks import Sink
 from service.spark.io.sources import Source
@@ -68,9 +69,9 @@ def run(
     Raises errors of the core and of the pipeline.
     """
     name = f"partition-allocator {job.name}"
-    small = job.is_small(parameters, master, settings)
+    small, few = (job.is_small(parameters, master, settings, most) for most in (SMALL_BYTES, FEW_BYTES))
     light = small or job.is_light(parameters)
-    settings = {**(SMALL if small else {}), **(settings or {})}
+    settings = {**(SMALL if small else {}), **(INTERPRETED if few else {}), **(settings or {})}
     Thread(target=_import, args=(job,), daemon=True).start()  # while the JVM starts
     session = spark_session(name, master=master, packages=packages, settings=settings, light=light, verbose=verbose)
     stamp = None if parameters.get("follow") else _stamp(parameters, run_id, append=append)

@@ -21,6 +21,10 @@ def failure(error: Exception) -> JobFailed:
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
         return JvmEnded("Spark's JVM has ended.")
     text = _messages(error)
+    if other := re.search(r"CSV header.*?CSV file: (?:file:/*(?=/))?(.+?)$", text, re.DOTALL | re.MULTILINE):
+        return JobFailed(
+            f"{other[1]} does not have the first line of the first file: write them with the same columns in one order."
+        )
     causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
     reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _message(error)
     if "PatternSyntaxException: " in reason:

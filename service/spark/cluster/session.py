@@ -36,6 +36,8 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.session.timeZone": "UTC",  # of times without a zone
     "spark.sql.files.maxPartitionBytes": "512m",  # of a task, which costs a tenth of a second
+    # A repeated task lays its tables out in another way, by chance. Spark would take that for other data, and end the job.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
 }
 """Settings everywhere, unless the user has others."""
 
@@ -49,13 +51,11 @@ LOCAL: Final = {
 }
 """Settings for a single machine."""
 
-SMALL: Final = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
-"""Settings for small files: to write, compile and divide a query takes longer than to interpret it."""
+SMALL: Final = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+"""Settings for small files, whose queries need not be divided."""
+
+INTERPRETED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings for a few rows: to write and compile a query takes longer than to interpret it."""
 
 OWN_DAEMON: Final = {"spark.python.daemon.module": "service.spark.cluster.daemon"}
 """Where workers import this project as the driver does, and not from the zip that they get after their start."""

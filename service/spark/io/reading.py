@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from service.spark.io.sources import (
     LAKE_FILES,
     LAKE_TABLES,
     PATTERN,
+    SUFFIXES,
     Source,
     check_brokers,
     in_lake,
@@ -55,6 +57,9 @@ MARK: Final = "\ufffd"
 
 TYPES_OF_FOLDERS: Final = "spark.sql.sources.partitionColumnTypeInference.enabled"
 """Whether the names of folders become numbers and dates: ``code=007`` would be the key 7."""
+
+OF_FILE: Final = ("path", "modificationTime", "length", "content")
+"""What Spark's format binaryFile tells of a file, beside the columns of its folders."""
 
 NANOS_AS_LONG: Final = "spark.sql.legacy.parquet.nanosAsLong"
 
@@ -104,6 +109,7 @@ def _read(spark: SparkSession, source: Source, names: Collection[str]) -> DataFr
             return spark.read.options(**source.options).table(source.location)
         spark.conf.set(TYPES_OF_FOLDERS, "false")
         check_lake(spark, source)
+        source = _with_folders_without_values(spark, source)
         if source.format in ("csv", "json"):
             return _read_csv(spark, source) if source.format == "csv" else _read_json(spark, source, names)
         if source.format == "parquet":
@@ -111,6 +117,15 @@ def _read(spark: SparkSession, source: Source, names: Collection[str]) -> DataFr
         return spark.read.format(source.format).options(**source.options).load(source.location)
     except (PySparkException, Py4JError) as error:
         raise wrong(source, error) from None
+
+
+def _with_folders_without_values(spark: SparkSession, source: Source) -> Source:
+    """The source; if no folder's name has a value (``day=7``), also with the files in folders, which Spark would leave out."""
+    recursive = "recursiveFileLookup"
+    if source.format not in SUFFIXES.values() or recursive.lower() in {name.lower() for name in source.options}:
+        return source
+    of_folders = spark.read.format("binaryFile").load(source.location).columns[len(OF_FILE) :]
+    return source if of_folders else replace(source, options={recursive: "true", **source.options})
 
 
 def check_lake(spark: SparkSession, source: Source) -> None:
@@ -193,8 +208,8 @@ def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
     BYTES, and the texts get the bytes back; whoever reads a text rejects it if it is not UTF-8.
     """
     by_bytes = _is_utf8(source)
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "header": "true", "escape": '"', **source.options}
-    options["inferSchema"] = "false"
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "header": "true", "escape": '"'}
+    options |= {"enforceSchema": "false", **source.options, "inferSchema": "false"}  # files with other columns are refused
     if by_bytes:
         options = {name: value.encode().decode(BYTES) for name, value in options.items() if name.lower() != "charset"}
         options["encoding"] = BYTES
@@ -223,17 +238,27 @@ def _with_folders(frame: DataFrame, folders: Sequence[str], of_files: Sequence[s
 def _breaks_in_quotes(lines: DataFrame, source: Source) -> bool:
     """Whether records of CSV go on in the next line, in quotes: Spark would end them there.
 
-    A line that opens such a quote has an odd number of quotes, and so has the line that closes it. A file with an odd number of
-    such lines has a quote without an end, which is text.
+    A line that opens such a quote has an odd number of quotes, and so has the line that closes it. One such line in a file has a
+    quote without an end, which is text. Raises WrongSource for three, five …: some of them may be records that go on.
     """
     given = {name.lower(): value for name, value in source.options.items()}
-    quote = given.get("quote", '"')
+    quote, escape = given.get("quote", '"'), given.get("escape", "")
     if "multiline" in given or not quote:
         return False
     text = F.col("value")
+    if escape not in ("", quote):
+        text = F.replace(F.replace(text, F.lit(escape * 2), F.lit("")), F.lit(escape + quote), F.lit(""))
     open_ones = F.length(text) - F.length(F.replace(text, F.lit(quote), F.lit("")))
-    broken = lines.where(F.contains(text, F.lit(quote)) & (open_ones % 2 == 1))
-    return not broken.groupBy(F.input_file_name()).count().where(F.col("count") % 2 == 0).isEmpty()
+    broken = lines.where(F.contains(F.col("value"), F.lit(quote)) & (open_ones % 2 == 1))
+    counts = broken.groupBy(F.input_file_name().alias("file")).count().where("count > 1")
+    worst = counts.orderBy(F.desc(F.col("count") % 2)).first()
+    if worst is not None and worst["count"] % 2:
+        raise WrongSource(
+            f"{worst['file'].removeprefix('file://')}: {worst['count']} lines have an odd number of quotes, so one has no end. "
+            "If it is escaped, set --read-option escape=\\, or else multiLine=true if records go on in the next line, or "
+            "multiLine=false."
+        )
+    return worst is not None
 
 
 def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
@@ -336,7 +361,7 @@ def _member(record: dict[str, Any], top: str, name: str) -> Any:
 def _text_of_bytes(name: str, source: Source) -> Column:
     """The column of a name, both with the bytes of BYTES as UTF-8. Raises WrongSource for a name that is none."""
     try:
-        return F.encode(column(name), BYTES).cast("string").alias(name.encode(BYTES).decode())
+        return F.encode(column(name), BYTES).cast("string").alias(name.encode(BYTES).decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise WrongSource(f"{source}: The names of the columns are not UTF-8.") from None
 

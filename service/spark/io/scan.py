@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.analyses import results
 from service.core.printable import printable
@@ -252,7 +253,9 @@ def run_scan(source: ScanSource, scan: Scan, sink: Sink) -> tuple[Any, dict[str,
     try:
         of_tasks = rows.where("partial is not null").select("partial", "rejected")
         if groups > 1:
-            of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(results.merged_rows, "partial binary")
+            # By the task's number: it gives other bytes if it is repeated, whose place would be another without.
+            parts = of_tasks.select("partial", F.spark_partition_id().alias("task")).repartition(groups, "task")
+            of_groups = parts.mapInArrow(results.merged_rows, "partial binary")
             partials, any_rejected = of_groups.toArrow().column("partial").to_pylist(), True
         else:
             table = of_tasks.toArrow()

@@ -43,6 +43,7 @@ LAKE_TABLES: Final = (
     ("_delta_log", "Delta", "delta:{}"),
     (".hoodie", "Hudi", "hudi:{}"),
     ("metadata/*.metadata.json", "Iceberg", "table:CATALOG.NAME"),
+    ("schema/schema-0", "Paimon", "table:CATALOG.NAME"),
 )
 """What is in the folder of a table, its format, and how a source names it."""
 

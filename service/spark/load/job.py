@@ -116,13 +116,13 @@ def _tables(
     **options: Any,
 ) -> dict[str, DataFrame]:
     """The tables that follow from the loads of each window."""
-    subjects = windows.rates(loads, span.count, span.seconds)
+    of_hours = pipeline.persist(windows.by_hour(loads, options["time_zone"]))
+    subjects = windows.rates(of_hours, span.count, span.seconds)
     if group_assignments is not None:
         subjects = _with_idle(subjects, group_assignments.assigned)
     tables = {SUBJECTS: subjects}
     if span.start is not None:
-        hours = _hours(pipeline, span, options["time_zone"])
-        tables[HOURS] = windows.hourly(loads, hours, span.seconds, options["time_zone"])
+        tables[HOURS] = windows.hourly(of_hours, _hours(pipeline, span, options["time_zone"]), span.seconds)
     if limits:
         tables[BREACHES] = windows.breaches(loads, limits, span.seconds)
     if group_assignments is not None:

@@ -180,16 +180,37 @@ def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame |
     return loads
 
 
-def rates(windows: DataFrame, count: int, seconds: float) -> DataFrame:
-    """For each subject the mean over ``count`` windows, the peak, both per second, and the peak's window, of each measure."""
-    return windows.groupBy(*SUBJECT).agg(*_means_and_peaks(F.lit(count), seconds))
-
-
-def hourly(windows: DataFrame, hours: DataFrame, seconds: float, time_zone: str) -> DataFrame:
-    """The same for each hour of the day. hours : hour, and the number of ``windows`` in it over all days"""
+def by_hour(windows: DataFrame, time_zone: str) -> DataFrame:
+    """SUBJECT, hour of the day, and of each measure the sum, the largest and its window: from the rows of ``loads``."""
     hour = hour_of(F.col("window"), time_zone).alias("hour")
-    joined = windows.select("*", hour).join(F.broadcast(hours), "hour")
-    return joined.groupBy(*SUBJECT, "hour").agg(*_means_and_peaks(F.first("windows"), seconds))
+    return windows.groupBy(*SUBJECT, hour).agg(
+        *(F.sum(measure).alias(measure) for measure in MEASURES),
+        *(F.max(measure).alias(f"peak_{measure}") for measure in MEASURES),
+        *(F.max_by("window", measure).alias(f"peak_{measure}_window") for measure in MEASURES),
+    )
+
+
+def rates(hours: DataFrame, count: int, seconds: float) -> DataFrame:
+    """For each subject mean and peak per second of each measure, and the window of the peak, from the rows of ``by_hour``.
+
+    count : of all windows
+    """
+    columns = []
+    for measure in MEASURES:
+        columns.append((F.sum(measure) / F.lit(count * seconds)).alias(f"{measure}_per_second"))
+        columns.append((F.max(f"peak_{measure}") / seconds).alias(f"peak_{measure}_per_second"))
+        columns.append(F.max_by(f"peak_{measure}_window", f"peak_{measure}").alias(f"peak_{measure}_window"))
+    return hours.groupBy(*SUBJECT).agg(*columns)
+
+
+def hourly(hours: DataFrame, windows: DataFrame, seconds: float) -> DataFrame:
+    """The same for each hour of the day. windows : hour, and the number of ``windows`` in it over all days"""
+    columns = []
+    for measure in MEASURES:
+        columns.append((F.col(measure) / (F.col("windows") * seconds)).alias(f"{measure}_per_second"))
+        columns.append((F.col(f"peak_{measure}") / seconds).alias(f"peak_{measure}_per_second"))
+        columns.append(F.col(f"peak_{measure}_window"))
+    return hours.join(F.broadcast(windows), "hour").select(*SUBJECT, "hour", *columns)
 
 
 def hour_of(window: Column, time_zone: str) -> Column:
@@ -199,15 +220,6 @@ def hour_of(window: Column, time_zone: str) -> Column:
         F.from_utc_timestamp(F.timestamp_seconds(window), "UTC")
     )
     return F.floor(F.pmod(window + local, F.lit(86400)) / 3600).cast("int")
-
-
-def _means_and_peaks(count: Column, seconds: float) -> list[Column]:
-    columns = []
-    for measure in MEASURES:
-        columns.append((F.sum(measure) / (count * seconds)).alias(f"{measure}_per_second"))
-        columns.append((F.max(measure) / seconds).alias(f"peak_{measure}_per_second"))
-        columns.append(F.max_by("window", measure).alias(f"peak_{measure}_window"))
-    return columns
 
 
 def breaches(windows: DataFrame, limits: Mapping[tuple[str, str], float], seconds: float) -> DataFrame:

@@ -78,6 +78,7 @@ def test_a_delta_table_is_not_taken_for_plain_parquet(tmp_path):
         ("t/_delta_log/0.json", "t/p=1/a.parquet"),
         ("t/.hoodie/hoodie.properties", "t/p=1"),
         ("t/metadata/v1.metadata.json", "t/data/p=1"),
+        ("t/schema/schema-0", "t/p=1"),
     ],
 )
 def test_a_part_of_a_lake_table_is_not_taken_for_plain_files(tmp_path, mark, part):

@@ -20,6 +20,7 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.files.key_columns import check_format, joined, read_keys
 from service.files.texts import java_text, text_of
+from service.spark.cluster.failures import failure
 from service.spark.errors import WrongSource
 from service.spark.io import reading
 from service.spark.io.scan import ScanSource, run_scan
@@ -174,6 +175,21 @@ def test_names_of_folders_are_text(pipeline, tmp_path, form):
     )
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_files_in_folders_without_values_are_read(pipeline, tmp_path, form):
+    """Spark would leave them out."""
+    for name in ("a", "2026/b", "2026/11/c"):
+        target = tmp_path / "t" / f"{name}.{form}"
+        if form == "parquet":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"key": [name]}), target)
+        else:
+            written(target, f"key\n{name}\n" if form == "csv" else json.dumps({"key": name}) + "\n")
+    source = ScanSource.of(pipeline.spark, Source.parse(f"{form}:{tmp_path}/t"), ("key",))
+    result, rejected = run_scan(source, SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), pipeline.sink)
+    assert (sorted(result.sample.weights), rejected) == ([b"2026/11/c", b"2026/b", b"a"], {})
+
+
 def test_records_are_chosen_and_their_columns_computed(pipeline, path):
     source = Source("parquet", str(path), where="i64 > 0", select=("concat('u-', i64) key",))
     chosen = ScanSource.of(pipeline.spark, source, ("key",))
@@ -228,3 +244,31 @@ def test_json_of_another_type_is_never_read_as_if_it_were_of_the_first(pipeline,
     with pytest.raises(Exception, match=r'have key bigint, and another has not: \{"key": "x"\} --read-option samplingRatio=1'):
         of("numbers.jsonl", "1", '"x"')
     assert of("numbers.jsonl", "1", '"x"', samplingRatio="1") == {b"1": reading.FIRST_LINES, b"x": 1}
+
+
+def keys_of_csv(pipeline: Pipeline, location: str, **options: str) -> dict[str, int]:
+    source = ScanSource.of(pipeline.spark, Source.parse(location, options), ("key",))
+    result, rejected = run_scan(source, SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), pipeline.sink)
+    assert rejected == {}
+    return {key.decode(): int(weights[0]) for key, weights in result.sample.weights.items()}
+
+
+@pytest.mark.parametrize("header", ["n,key", "id,n", "n"])
+def test_files_of_csv_with_other_columns_are_refused(pipeline, tmp_path, header):
+    """Spark would take the columns by their places in the first file."""
+    written(tmp_path / "t" / "a.csv", "key,n\na,1\n")
+    written(tmp_path / "t" / "b.csv", header + "\n" + ",".join("b" * len(header.split(","))) + "\n")
+    with pytest.raises(Exception) as error:  # noqa: PT011
+        keys_of_csv(pipeline, f"csv:{tmp_path}/t")
+    assert str(failure(error.value)) == (
+        f"{tmp_path}/t/b.csv does not have the first line of the first file: write them with the same columns in one order."
+    )
+
+
+def test_a_quote_without_an_end_is_not_taken_for_one_that_goes_on(pipeline, tmp_path):
+    path = str(written(tmp_path / "a.csv", 'key,n\n"a\\"b",1\n"c\nd",2\n'))
+    with pytest.raises(WrongSource, match=r"a\.csv: 3 lines have an odd number of quotes, so one has no end\. If it is escaped"):
+        keys_of_csv(pipeline, path)
+    assert keys_of_csv(pipeline, path, escape="\\") == {'a"b': 1, "c\nd": 1}
+    assert keys_of_csv(pipeline, str(written(tmp_path / "b.csv", 'key,n\n5" disk,1\nb,2\n'))) == {'5" disk': 1, "b": 1}
+    assert keys_of_csv(pipeline, str(written(tmp_path / "c.csv", '\ufeffkey,n\na,1\n"c\nd",2\n'))) == {"a": 1, "c\nd": 1}
