@@ -343,7 +343,8 @@ def _fields_of_first(objects: DataFrame, names: Collection[str], source: Source)
         return None
     kind = F.schema_of_json(F.lit(f"[{','.join(texts)}]"), dict(source.options))
     ((text,),) = objects.sparkSession.range(1).select(kind).collect()
-    found = {field.name: field for field in types.DataType.fromDDL(text).elementType.fields}
+    array: Any = types.DataType.fromDDL(text)
+    found = {field.name: field for field in array.elementType.fields}
     tops = {name: name if name in found else name.partition(".")[0] for name in names}
     if any(all(_member(record, top, name) is None for record in records) for name, top in tops.items()):
         return None
