@@ -156,6 +156,12 @@ WAYS = [
 ]
 
 
+KINDS = [
+    *("member_leaves", "member_leaves", "member_crashes", "member_joins", "member_restarts", "member_stalls", "member_stalls"),
+    *("scales", "rolling_restart", "topic_created", "topic_deleted", "partitions_added"),
+]
+
+
 def drawn_question(chance: random.Random) -> Document:
     """A small group, with up to four events."""
     protocol, assignor = chance.choice(WAYS)
@@ -168,29 +174,30 @@ def drawn_question(chance: random.Random) -> Document:
         {"member_id": f"m{i}", "topic_names": names, **({"instance_id": f"i{i}"} if instances else {})}
         for i, names in enumerate(subscriptions)
     ]
-    there, events, at_ms = [f"m{i}" for i in range(count)], [], 60_000
+    there, events, at_ms = [f"m{i}" for i in range(count)], list[Document](), 60_000
     for number in range(chance.randrange(5)):
-        kind = chance.choice(["leaves", "leaves", "crashes", "joins", "scales", "restarts", "rolling", "created", "deleted"])
-        if kind in ("leaves", "crashes", "restarts") and there:
+        kind, seen = chance.choice(KINDS), {each["type"] for each in events}
+        topic, restart = {"topic_name": f"x{number}", "partitions_count": 2}, {"down_ms": 1_000, "pause_ms": 5_000}
+        further = {
+            "scales": event("scales", at_ms, members_count=chance.randrange(5)),
+            "rolling_restart": event("rolling_restart", at_ms, **restart),
+            "topic_created": event("topic_created", at_ms, topic=topic),
+            "topic_deleted": event("topic_deleted", at_ms, topic_name="u"),
+            "partitions_added": event("partitions_added", at_ms, topic_name="t", partitions_count=9),
+        }
+        if kind.startswith("member_") and kind != "member_joins" and there:
             name = chance.choice(there)
-            down = {"down_ms": chance.choice([500, 60_000])} if kind == "restarts" else {}
-            events.append(event(f"member_{kind}", at_ms, member_id=name, **down))
-            if kind != "restarts":
+            down = {"member_restarts": "down_ms", "member_stalls": "for_ms"}.get(kind)
+            events.append(event(kind, at_ms, member_id=name, **({down: chance.choice([500, 60_000, 400_000])} if down else {})))
+            if down is None:
                 there.remove(name)
-        elif kind == "joins":
-            events.append(
-                event("member_joins", at_ms, member={"member_id": f"n{number}", "topic_names": chance.choice([["t"], ["u"]])})
-            )
+        elif kind == "member_joins":
+            joining = {"member_id": f"n{number}", "topic_names": chance.choice([["t"], ["u"]])}
+            events.append(event(kind, at_ms, member=joining))
             there.append(f"n{number}")
-        elif kind == "scales":
-            there = []  # their names are not followed any longer
-            events.append(event("scales", at_ms, members_count=chance.randrange(5)))
-        elif kind == "rolling":
-            events.append(event("rolling_restart", at_ms, down_ms=1_000, pause_ms=5_000))
-        elif kind == "created":
-            events.append(event("topic_created", at_ms, topic={"topic_name": f"x{number}", "partitions_count": 2}))
-        elif kind == "deleted" and not any(each["type"] == "topic_deleted" for each in events):
-            events.append(event("topic_deleted", at_ms, topic_name="u"))
+        elif kind in further and not (kind in seen and kind in ("topic_deleted", "partitions_added")):
+            events.append(further[kind])
+            there = [] if kind == "scales" else there  # their names are not followed any longer
         at_ms += chance.choice([0, 5_000, 400_000])
     topics = [{"topic_name": name, "partitions_count": size} for name, size in PARTITIONS.items()]
     timing = {} if chance.random() < 0.5 else {"poll_interval_ms": chance.choice([0, 500, 3_000])}
@@ -230,6 +237,8 @@ def judge(question: Document, answer: Document) -> None:
     for each in question["events"]:
         if each["type"] == "topic_created":
             exist[each["topic"]["topic_name"]] = 2
+        if each["type"] == "partitions_added":
+            exist["t"] = 9
         if each["type"] == "topic_deleted":
             del exist["u"]
     unread = sum(one["partitions_count"] for one in end["unread"])
@@ -244,6 +253,7 @@ def judge(question: Document, answer: Document) -> None:
         at_ms = float(since[1].replace(",", "")) * 1000
         assert int(since[2]) == unread == end["partitions_count"]
         assert not any(readers(answer, at) for at in changes if at >= at_ms + 0.005 * at_ms)
+    assert ("keeps its reader" not in said) or not end["unread"]
     if ALL_THE_TIME in said:
         formed_ms = 59_000
         assert not end["unread"]

@@ -158,9 +158,11 @@ def _never(way: Way) -> str:
         return "" if polls_take_time else stops
     if any(each.withheld or (each.movement is not None and each.movement.revoked) for each in rebalances):
         return "" if polls_take_time else "; partitions that move wait for polls, which take no time here"
+    if end.unread or not end.partitions_count:
+        return ""
     if any(event.type == "member_stalls" for event in way.timeline.events):
         return "; every partition keeps its reader, which does not poll while it stalls"
-    return "" if end.unread or not end.partitions_count else "; every partition has a reader all the time"
+    return "; every partition has a reader all the time"
 
 
 def _had(rebalance: TimelineRebalance) -> bool:
