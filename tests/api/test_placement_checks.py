@@ -135,7 +135,7 @@ def test_partitions_are_named_by_topic(client: FlaskClient) -> None:
     }
     assert answer["warnings"] == [
         "7 of 8 partitions are not led by the preferred leader: t 0, 1, 2, 3, 4 and 2 more.",
-        "Replication factors differ: 2 of 7 partitions and 3 of 1 partition.",
+        "Replication factors differ: 7 partitions with 2 replicas and 1 partition with 3 replicas.",
     ]
     assert answer["brokers"][1] == {"broker_id": 1, "rack_id": "a", "replicas": 8, "leaders": 7, "preferred_leaders": 0}
     rows = client.post(

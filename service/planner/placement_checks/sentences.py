@@ -103,7 +103,7 @@ def warnings(check: PlacementCheck) -> Iterator[str]:
         yield f"{of} not led by the preferred leader: {partition_names(placements, others)}."
     lengths = placements.replicas.lengths()
     if len(np.unique(lengths)) > 1:
-        factors = [f"{factor:,} of {counted(int(count), 'partition')}" for factor, count in _counts(lengths)]
+        factors = [f"{counted(count, 'partition')} with {counted(factor, 'replica')}" for factor, count in _counts(lengths)]
         yield f"Replication factors differ: {all_of(factors, TOPICS)}."
 
 
