@@ -78,9 +78,9 @@ def mismatch(
     if summary["verdict"] == "unexplained":
         _try_other_bytes(records.schema.field(key_column).type, scan, result, summary)
     headline = {
-        "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         "verdict": report.verdict(summary),
         **({"warning": " ".join(summary["warnings"])} if summary["warnings"] else {}),
+        "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({report.misplaced(summary)})",
         "rejected records": number(sum(rejected.values())),
     }

@@ -223,7 +223,7 @@ class MismatchScan:
         result.examples = _smallest(result.examples, EXAMPLES)
 
 
-def _nearest(rows: Int64s, hashes: UInt64s, kept: Mapping[int, Any], most: int) -> Int64s:
+def _nearest(rows: npt.NDArray[Any], hashes: UInt64s, kept: Mapping[int, Any], most: int) -> Int64s:
     """Of these rows those of the ``most`` smallest hashes, one each; below the largest kept, if as many are. kept : ascending"""
     if len(kept) == most:
         rows = rows[hashes[rows] < np.uint64(next(reversed(kept)))]

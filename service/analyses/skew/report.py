@@ -28,9 +28,9 @@ BARS = 400
 
 
 def headline(answer: SkewAnswer) -> dict[str, str]:
-    """The figures for the terminal."""
+    """The conclusions and figures for the terminal."""
     counts, distinct = answer.counts, answer.counts.distinct
-    figures = {
+    figures = {f"conclusion {name}": answer.reach_of(name).conclusion for name in counts.names} | {
         "records with a key": number(counts.records),
         "records without a key": number(int(counts.keyless[0])),
         "rejected records": _rejected(answer),
@@ -44,7 +44,6 @@ def headline(answer: SkewAnswer) -> dict[str, str]:
         hottest = answer.hottest[0]
         figures["hottest key"] = f"{hottest.key} ({share(hottest.records / answer.records)} of all records)"
     for name in counts.names:
-        figures[f"conclusion {name}"] = answer.reach_of(name).conclusion
         for plan in (plan for plan in answer.plans if plan.partitioner == name):
             figures[f"skew {name} × {plan.partitions_count}"] = f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
         if answer.reach_of(name).smallest:
