@@ -74,7 +74,7 @@ def test_a_snapshot_with_one_command(snapshot: str) -> None:
     assert answer["recommended"] == 6
     assert [each["replicas"] for each in answer["policies"]] == [5, 5, 6, 5]
     assert plan_rows(answer)[1][:5] == ("2 * now", "", "160,000", "", "80 s")
-    assert policy_rows(answer)[0] == ("default", "5", "5", "130,000", "", "65 s", "✗ lag")
+    assert policy_rows(answer)[0] == ("default", "5", "", "130,000", "", "65 s", "✗ lag")
     assert answer["conclusion"] == (
         "6 members are the fewest within the limits; now there are 2, not within them. With balanced, 2 members would do."
     )
