@@ -264,7 +264,7 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
     ("arguments", "stdin", "expected"),
     [
         (("assign",), "", "standard input: The file is empty. Give the name of a file, or pipe its content into this command."),
-        (("partition",), "\n", "standard input: The file is empty. Give the name of a file"),
+        (("partitions",), "\n", "standard input: The file is empty. Give the name of a file"),
         (("assign", "--snapshot", "/dev/null"), "", "/dev/null: The file is empty.\n"),
         (("assign",), "hello\n", "standard input, line 1: Not the output of kafka-topics"),
         (("assign",), "null", "or another tool of Kafka, nor a JSON object."),
