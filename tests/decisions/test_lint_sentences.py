@@ -37,7 +37,8 @@ def drawn_lint(seed: int) -> dict[str, Any]:
 
 def expected_of_rows(body: dict[str, Any], now: Placed) -> list[tuple[str, str, str]]:
     """Severity, rule and text of what is wrong in single rows, but for racks."""
-    brokers, found = {broker["broker_id"]: broker for broker in body["brokers"]}, []
+    brokers = {broker["broker_id"]: broker for broker in body["brokers"]}
+    found: list[tuple[str, str, str]] = []
     for row in body["reassignment"]["partitions"]:
         new, old = row["replicas"], now.get((row["topic"], row["partition"]))
         if old is None:

@@ -318,11 +318,12 @@ def ended(described: dict[str, Any]) -> dict[str, Any]:
     return {**described, "lag": {"committed_offsets": [one for one, _ in both], "log_end_offsets": [end for _, end in both]}}
 
 
-def kedas_replicas(body: dict[str, Any], option: str | None) -> tuple[int, int]:
+def kedas_replicas(body: dict[str, Any], option: str | None) -> tuple[float, float]:
     """The lag that KEDA's triggers report and the replicas for it, from the offsets of the question."""
-    settings, reported, replicas, is_active = body.get("keda", {}), 0, [0], False
+    settings, is_active = body.get("keda", {}), False
+    reported, replicas = 0.0, [0.0]
     threshold, pods = settings.get("lag_threshold", 10), -(-len(body["members"]) // body.get("threads_per_pod", 1)) or 1
-    topics = []
+    topics: list[list[float]] = []
     for topic in body["topics"]:
         offsets = topic.get("lag", {"committed_offsets": [], "log_end_offsets": []})
         pairs = zip(offsets["committed_offsets"], offsets["log_end_offsets"], strict=True)

@@ -32,11 +32,12 @@ import numpy as np
 
 from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
-from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
 from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, broker_names, bytes_on
+from service.planner.reassignments.order import added, copied
 from service.planner.reassignments.permits import Permits, reach
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.resources.loads import placed_loads
@@ -196,7 +197,7 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     findings.add(
         "error",
         "duplicate-partition",
-        _repeats(names, ids),
+        _repeats_in_rows(np.unique(np.array(names, object), return_inverse=True)[1], ids),
         lambda _: "the partition is listed twice",
     )
     row_of = replicas.row_of_each_value()
@@ -208,9 +209,7 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "the cluster has no broker {}")
     partitions = np.where(known, reassigned.partitions, 0).astype(np.int32)
     now = taken(placements.replicas, partitions) if len(placements) else replicas
-    was_there = (
-        np.isin(_pairs(row_of, replicas.values, brokers), _pairs(now.row_of_each_value(), now.values, brokers)) & known[row_of]
-    )
+    was_there = ~added(now, replicas) & known[row_of]
     _lint_brokers(brokers, replicas, exists, was_there, findings)
     if not len(placements):
         return
@@ -296,13 +295,13 @@ def _lint_cluster(brokers: Brokers, placements: Placements, reassigned: Reassign
             detail = f"{what} are less even over the brokers: skew {before.skew:.3f} becomes {then.skew:.3f}; "
             detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]:,} of {counts.sum():,}"
             findings.add_overall("warning", "skew", detail)
-    copies = _copies(brokers, placements.replicas, after)
+    copies = int(copied(placements, after).sum())
     fewer = _fewest_copies(drained, placements, after, copies)
     if fewer < copies:
         ids = brokers.cluster.broker_ids[emptied].tolist()
         empty = f"to empty {broker_names(ids)} and " if ids else ""
-        copied = f"The reassignment copies {counted(copies, 'replica')}; {empty}to make the cluster as even, {fewer:,} are enough"
-        findings.add_overall("note", "avoidable-moves", f"{copied} (POST /v1/reassignments)")
+        even = f"The reassignment copies {counted(copies, 'replica')}; {empty}to make the cluster as even, {fewer:,} are enough"
+        findings.add_overall("note", "avoidable-moves", f"{even} (POST /v1/reassignments)")
 
 
 def _lint_disks(brokers: Brokers, placements: Placements, after: Ragged, findings: _Findings) -> None:
@@ -337,7 +336,7 @@ def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copi
         except Infeasible:
             return copies
         if brokers.unevenness(planned.replicas) <= reached:
-            return min(copies, _copies(brokers, placements.replicas, planned.replicas))
+            return min(copies, int(copied(placements, planned.replicas).sum()))
     return copies
 
 
@@ -351,26 +350,8 @@ def _after(placements: Placements, reassigned: Reassigned) -> Ragged:
     return taken(both, np.where(row_of == NONE, here, len(placements) + row_of).astype(np.int32))
 
 
-def _repeats(names: list[str], ids: Int32s) -> Any:
-    """int64[...], the rows whose partition stands in an earlier row."""
-    _, codes = np.unique(np.array(names, object), return_inverse=True) if names else ([], np.empty(0, np.int64))
-    pairs = codes.astype(np.int64) << 32 | ids.astype(np.int64)
-    _, first = np.unique(pairs, return_index=True)
-    return np.setdiff1d(np.arange(len(ids)), first)
-
-
-def _repeats_in_rows(rows: Int32s, values: Int32s) -> Any:
-    """int64[...], the indices of values that stand earlier in their row."""
+def _repeats_in_rows(rows: Any, values: Int32s) -> Any:
+    """int64[...], the indices of values that stand earlier in their row. rows : int[values]"""
     pairs = rows.astype(np.int64) << 32 | values.astype(np.uint32).astype(np.int64)
     _, first = np.unique(pairs, return_index=True)
     return np.setdiff1d(np.arange(len(values)), first)
-
-
-def _pairs(rows: Int32s, values: Int32s, brokers: Brokers) -> Int64s:
-    return rows.astype(np.int64) * (len(brokers) + 1) + values
-
-
-def _copies(brokers: Brokers, before: Ragged, after: Ragged) -> int:
-    """How many replicas are on a broker that did not have one of this partition."""
-    had, has = (_pairs(rows.row_of_each_value(), rows.values, brokers) for rows in (before, after))
-    return int(np.count_nonzero(~np.isin(has, had)))
