@@ -37,7 +37,7 @@ SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",  # of times without a zone
     "spark.sql.files.maxPartitionBytes": "512m",  # of a task, which costs a tenth of a second
     # A repeated task lays its tables out in another way, by chance. Spark would take that for other data, and end the job.
-    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
 }
 """Settings everywhere, unless the user has others."""
 
