@@ -6,18 +6,17 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from service.core.clock import check_time, looking, reserve
 from service.core.model import Bools, Keys
-from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, RecordsToDecode
+from service.decisions.decodings import GROUP_RECORD, DecodingAnswer, RecordsToDecode
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
 from service.wire.coordinator_records import CoordinatorRecord
 from service.wire.errors import Unreadable
 from service.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits
 from service.wire.reader import uuid_text
-from service.wire.record_texts import TOMBSTONE, UNREAD, VALUE, RecordTexts
+from service.wire.record_texts import UNREAD, VALUE, RecordTexts
 from service.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 
 COLUMN_BYTES: Final = 120
@@ -27,36 +26,31 @@ BLOCK_RECORDS: Final = 2**12
 """Records whose JSON is put together at once, and between two looks at the time."""
 
 
-def lines(records: DecodedRecords, separator: bytes) -> LongText:
+def lines(texts: RecordTexts, separator: bytes) -> LongText:
     """For each record JSON: what it says, or why it cannot be read, with the separator between the records."""
-    return LongText(_lines(records, separator), int(records.texts.offsets[-1]) + len(records.texts.kind), exact=False)
+    return LongText(_lines(texts, separator), int(texts.offsets[-1]) + len(texts.kind), exact=False)
 
 
-def _lines(records: DecodedRecords, separator: bytes) -> Iterator[bytes]:
-    texts = records.texts
+def _lines(texts: RecordTexts, separator: bytes) -> Iterator[bytes]:
     for start in range(0, len(texts.kind), BLOCK_RECORDS):
         kinds, bounds = texts.kind[start : start + BLOCK_RECORDS], texts.offsets[start : start + BLOCK_RECORDS + 1]
         text, bounds = texts.text[bounds[0] : bounds[-1]].tobytes(), (bounds - bounds[0]).tolist()
         block = [text[begin:end] for begin, end in pairwise(bounds)]
         for row in np.flatnonzero(kinds == UNREAD).tolist():
-            block[row] = dumps(_odd(records.odd[start + row]))
+            block[row] = dumps(unreadable(texts.unreadable[start + row]))
         yield (separator if start else b"") + separator.join(block)
 
 
 def json_lines(answer: DecodingAnswer) -> LongText:
     """The answer as JSON lines. Raises TypeError unless it is of several records."""
-    records = _records(answer)
-    return enclosed(b"", lines(records, b"\n"), b"\n" if len(records.texts.kind) else b"")
+    texts = _texts(answer)
+    return enclosed(b"", lines(texts, b"\n"), b"\n" if len(texts.kind) else b"")
 
 
-def _records(answer: DecodingAnswer) -> DecodedRecords:
-    if not isinstance(answer.decoded, DecodedRecords):
+def _texts(answer: DecodingAnswer) -> RecordTexts:
+    if not isinstance(answer.decoded, RecordTexts):
         raise TypeError("only several records have lines and a table")
     return answer.decoded
-
-
-def _odd(record: CoordinatorRecord | Unreadable) -> dict[str, Any]:
-    return unreadable(record) if isinstance(record, Unreadable) else fields_of(record)
 
 
 def fields_of(record: CoordinatorRecord) -> dict[str, Any]:
@@ -87,28 +81,21 @@ def table(answer: DecodingAnswer) -> pa.Table:
 
     Raises TypeError unless it is of several records.
     """
-    records = _records(answer)
-    question, texts = answer.question, records.texts
+    question, texts = answer.question, _texts(answer)
     n = len(texts.kind)
     reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
-    odd = {row: _odd(record) for row, record in records.odd.items()}
-    types, versions = texts.record_type.copy(), texts.version.copy()
-    unknown, absent = texts.kind == UNREAD, texts.kind != VALUE
-    for row, each in odd.items():
-        types[row], versions[row] = each.get("record_type", 0), each.get("value_version") or 0
-        unknown[row], absent[row] = "record_type" not in each, each.get("value_version") is None
     schemas = GROUP_RECORDS if question.kind == GROUP_RECORD else SHARE_GROUP_STATE_RECORDS
     names = [schemas[number].name if number in schemas else None for number in range(max(schemas) + 1)]
-    record_type = pa.array(types, mask=unknown)
+    record_type = pa.array(texts.record_type, mask=texts.kind == UNREAD)
     check_time()
     key, value = _json_columns(texts)
     columns = {
         "record_type": record_type,
         "record_name": pa.array(names).take(record_type).dictionary_encode(),
-        "key": _with(odd, key, "key"),
-        "value_version": pa.array(versions, mask=absent),
-        "value": _with(odd, value, "value"),
-        "error": _with(odd, pa.nulls(n, pa.large_string()), "detail").cast(pa.string()),
+        "key": key,
+        "value_version": pa.array(texts.version, mask=texts.kind != VALUE),
+        "value": value,
+        "error": pa.array([None if row not in texts.unreadable else str(texts.unreadable[row]) for row in range(n)], pa.string()),
     }
     if question.records and question.kind == GROUP_RECORD:
         columns |= _commit_columns(question.records)
@@ -116,25 +103,13 @@ def table(answer: DecodingAnswer) -> pa.Table:
 
 
 def _json_columns(texts: RecordTexts) -> tuple[pa.Array, pa.Array]:
-    """The key and the value of each record as JSON; null where there is none. Those that the kernel left out are empty."""
+    """The key and the value of each record as JSON; null where there is none."""
     n, unread = len(texts.kind), texts.kind == UNREAD
     bounds = np.concatenate((texts.key, texts.value), axis=1)
-    bounds[unread] = texts.offsets[:-1][unread, None]
     ends = np.append(bounds.ravel(), texts.offsets[-1])  # of keys, of what stands behind them, of values, and so on
     pieces = pa.Array.from_buffers(pa.large_string(), 4 * n, [None, pa.py_buffer(ends), pa.py_buffer(texts.text)])
     places = np.arange(0, 4 * n, 4)
-    return pieces.take(pa.array(places)), pieces.take(pa.array(places + 2, mask=texts.kind == TOMBSTONE))
-
-
-def _with(odd: dict[int, dict[str, Any]], column: pa.Array, name: str) -> pa.Array:
-    """The column with a member of those records that the kernel left out: a text, or a document as JSON."""
-    if not odd:
-        return column
-    is_odd = np.zeros(len(column), np.bool_)
-    is_odd[list(odd)] = True
-    members = (each.get(name) for _, each in sorted(odd.items()))
-    texts = [member if member is None or isinstance(member, str) else dumps(member).decode() for member in members]
-    return pc.replace_with_mask(column, pa.array(is_odd), pa.array(texts, column.type))
+    return pieces.take(pa.array(places, mask=unread)), pieces.take(pa.array(places + 2, mask=texts.kind != VALUE))
 
 
 def _commit_columns(records: RecordsToDecode) -> dict[str, pa.Array]:

@@ -25,7 +25,6 @@ from service.decisions.decodings import (
     OFFSETS_TOPIC,
     RECORDS,
     SHARE_GROUP_STATE_RECORD,
-    DecodedRecords,
     DecodingAnswer,
     DecodingQuestion,
     RecordsToDecode,
@@ -46,6 +45,7 @@ from service.wire.consumer_protocol import MemberAssignment, MemberSubscription,
 from service.wire.coordinator_records import CoordinatorRecord
 from service.wire.members import group_request, member_document, owned_partitions
 from service.wire.offsets_topic import OffsetsTopic
+from service.wire.record_texts import RecordTexts
 
 RECORD_BYTES: Final = 400
 """Memory for each record of a list beside its bytes: as Python strings, as bytes and as columns."""
@@ -310,7 +310,7 @@ def document(answer: DecodingAnswer) -> dict[str, Any]:  # noqa: PLR0911 - one f
     match decoded:
         case OffsetsTopic():
             return body | _offsets_topic(decoded, answer.figures.items["records"])
-        case DecodedRecords():
+        case RecordTexts():
             return body | {"records": enclosed(b"[", records.lines(decoded, b","), b"]")}
         case CoordinatorRecord():
             return body | _record(answer, decoded)

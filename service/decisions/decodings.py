@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9
 from service.core.model import Keys
 from service.decisions.budget import Budget
@@ -25,8 +23,8 @@ from service.wire.errors import Printed, Unreadable
 from service.wire.formatters import lines as printed
 from service.wire.formatters.of_3_9 import lines_of_group_record
 from service.wire.formatters.scala import OF_2_8, SINCE_3_4, scala_lines_of_group_record
-from service.wire.offsets_topic import OffsetsTopic, read_offsets_topic, record_bytes
-from service.wire.record_texts import UNREAD, RecordTexts, read_group_records, read_share_group_state_records
+from service.wire.offsets_topic import OffsetsTopic, read_offsets_topic
+from service.wire.record_texts import RecordTexts, read_records
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 OFFSETS_TOPIC: Final = "offsets_topic"
@@ -34,15 +32,9 @@ OFFSETS_TOPIC: Final = "offsets_topic"
 ODD_BYTES: Final = 200
 """Memory for each byte of what is read field by field, with its fields and their JSON."""
 
-ODD_RECORD: Final = 1_000
-"""Memory for each record that is read field by field, or that cannot be read, beside its bytes."""
-
-CHECKED_RECORDS: Final = 1_000
-"""Records read field by field between two looks at the time."""
-
 Decoded: TypeAlias = (
     "CoordinatorRecord | MemberSubscription | MemberAssignment | StickyUserData | WorkerMetadata | WorkerAssignment"
-    " | DecodedRecords | OffsetsTopic"
+    " | RecordTexts | OffsetsTopic"
 )
 
 
@@ -108,18 +100,6 @@ class DecodingQuestion:
 
 
 @dataclass(frozen=True)
-class DecodedRecords:
-    """Records of one of RECORDS.
-
-    texts : what the kernel reads
-    odd : row → what it leaves out, or why that cannot be read
-    """
-
-    texts: RecordTexts
-    odd: dict[int, CoordinatorRecord | Unreadable]
-
-
-@dataclass(frozen=True)
 class DecodingAnswer:
     """What the bytes say, as the core reads this kind."""
 
@@ -133,7 +113,7 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
     count = 1 if question.records is None else len(question.records.keys)
     figures = Figures(question.kind, {"records": count})
     if question.records is not None:
-        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures)
+        return DecodingAnswer(question, _read_records(question.kind, question.records), figures)
     budget.reserve(ODD_BYTES * (len(question.data) + len(question.key) + len(question.value or b"")))
     try:
         return DecodingAnswer(question, READ[question.kind](question), figures)
@@ -143,25 +123,11 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
         raise
 
 
-def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> DecodedRecords | OffsetsTopic:
+def _read_records(kind: str, records: RecordsToDecode) -> RecordTexts | OffsetsTopic:
     if kind == OFFSETS_TOPIC:
         return read_offsets_topic(records.keys, records.values, records.topic_names)
-    group = kind == GROUP_RECORD
-    read, read_one = (
-        (read_group_records, read_group_record) if group else (read_share_group_state_records, read_share_group_state_record)
-    )
-    texts = read(records.keys, records.values)
-    odd: dict[int, CoordinatorRecord | Unreadable] = {}
-    for row in np.flatnonzero(texts.kind == UNREAD).tolist():
-        if len(odd) % CHECKED_RECORDS == 0:
-            budget.check_time()
-        key, value = record_bytes(records.keys, records.values, row)
-        budget.reserve(ODD_RECORD + ODD_BYTES * (len(key) + len(value or b"")))
-        try:
-            odd[row] = read_one(key, value)
-        except Unreadable as error:
-            odd[row] = error.alone()
-    return DecodedRecords(texts, odd)
+    read = read_group_record if kind == GROUP_RECORD else read_share_group_state_record
+    return read_records(records.keys, records.values, read)
 
 
 READ: Final[dict[str, Callable[[DecodingQuestion], Decoded]]] = {

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from service.core.model import Keys
 from service.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
 from service.wire.messages import Message
 from service.wire.reader import Document, read_message, read_version
@@ -36,6 +37,15 @@ class CoordinatorRecord:
     key: Document
     version: int | None
     value: Document | None
+
+
+def record_bytes(keys: Keys, values: Keys, row: int) -> tuple[bytes, bytes | None]:
+    """The key and the value of one record; a record without a key has an empty one."""
+    key, value = (
+        part.data[part.offsets[row] : part.offsets[row + 1]].tobytes() if part.valid is None or part.valid[row] else None
+        for part in (keys, values)
+    )
+    return key or b"", value
 
 
 def read_group_record(key: bytes, value: bytes | None) -> CoordinatorRecord:

@@ -106,12 +106,18 @@ def _read(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, st
 def _read_row(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, columns: _Columns, i: int) -> int:
     """Read row i; returns its kind."""
     number = wire.record_type(keys, tables, i)
-    if number not in (0, 1) or not _read_fields(wire.key_reading(keys, tables, number, i, arrays), columns, i):
+    if number not in (0, 1):
+        return OTHER
+    row, old = tables.types[number, table.KEY_ROW], np.int64(0)
+    if not _read_fields(wire.reading_of(keys, tables, row, old, old, i, arrays), columns, i):
         return OTHER
     if not values.valid[i]:
         return TOMBSTONE
     version = wire.value_version(values, tables, number, i)
-    if version < 0 or not _read_fields(wire.value_reading(values, tables, number, version, i, arrays), columns, i):
+    if version < 0:
+        return OTHER
+    row, flexible = tables.types[number, table.VALUE_ROW], np.int64(version >= tables.types[number, table.FLEXIBLE])
+    if not _read_fields(wire.reading_of(values, tables, row, version, flexible, i, arrays), columns, i):
         return OTHER
     return COMMIT
 

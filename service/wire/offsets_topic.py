@@ -19,22 +19,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from service.core.clock import check_time, looking, reserve
-from service.core.keys.columns import rows_of_keys
-from service.wire.coordinator_records import read_group_record
+from service.wire.coordinator_records import read_group_record, record_bytes
 from service.wire.errors import Unreadable
 from service.wire.members import classic_group_request
 from service.wire.offset_commits import COMMIT, TOMBSTONE, OffsetCommits, read_offset_commits
 from service.wire.reader import Document, uuid_text
-from service.wire.record_texts import UNREAD, RecordTexts, read_group_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from service.core.model import Int64s, Keys
 
@@ -147,32 +144,17 @@ def _add_others(
     keys: Keys, values: Keys, rows: Int64s, names: dict[str, str], groups: dict[str, _GroupRecords]
 ) -> list[tuple[int, Unreadable]]:
     """Add the records that are not offset commits, of which ``rows`` are the last of their keys."""
-    some_keys, some_values = rows_of_keys(keys, rows), rows_of_keys(values, rows)
-    texts = read_group_records(some_keys, some_values)
-    reserve(DOCUMENT_FACTOR * int(texts.offsets[-1]))
-    documents = _documents(texts)
     unreadable = []
-    for i, row in enumerate(looking(rows.tolist(), CHECKED_RECORDS)):
-        if texts.kind[i] != UNREAD:
-            record = next(documents)
-            _add(record["record_type"], record["key"], record["value"], names, groups)
-            continue
-        reserve(UNREADABLE_BYTES)
+    for row in looking(rows.tolist(), CHECKED_RECORDS):
+        key, value = record_bytes(keys, values, row)
+        reserve(UNREADABLE_BYTES + DOCUMENT_FACTOR * (len(key) + len(value or b"")))
         try:
-            odd = read_group_record(*record_bytes(some_keys, some_values, i))
+            record = read_group_record(key, value)
         except Unreadable as error:
             unreadable.append((row, error.alone()))
         else:
-            _add(odd.type, odd.key, odd.value, names, groups)
+            _add(record.type, record.key, record.value, names, groups)
     return unreadable
-
-
-def _documents(texts: RecordTexts) -> Iterator[Document]:
-    """What the lines say. Those that are parsed together share the names of their members."""
-    lines = texts.lines()
-    while some := list(islice(lines, CHECKED_RECORDS)):
-        check_time()
-        yield from json.loads(b"[%s]" % b",".join(some))
 
 
 def _add(number: int, key: Document, value: Document | None, names: dict[str, str], groups: dict[str, _GroupRecords]) -> None:
@@ -324,15 +306,3 @@ class _Names:
             documents.append({**subject, "partition_ids": topic["partitions"]})
         self._reserve(size)
         return documents
-
-
-# ---- columns ---------------------------------------------------------------------------------------------------------------
-
-
-def record_bytes(keys: Keys, values: Keys, row: int) -> tuple[bytes, bytes | None]:
-    """The key and the value of one record; a record without a key has an empty one."""
-    key, value = (
-        part.data[part.offsets[row] : part.offsets[row + 1]].tobytes() if part.valid is None or part.valid[row] else None
-        for part in (keys, values)
-    )
-    return key or b"", value

@@ -51,7 +51,7 @@ _FIELD, _NEXT, _TAGS_LEFT = range(3)
 class MessageReading(NamedTuple):
     """A message that is being read.
 
-    fields : int64[rows, 10], see schema_tables.py
+    fields : int64[rows, 8], see schema_tables.py
     data, end, version : it is in ``data[...:end]``;  flexible : 1 with tagged fields and compact lengths, or 0
     state : int64[10], see ROW … FAULT_TAG;  stack : int64[DEPTH, 3]
     spans : int64[SPANS, 3]   field, start, and length: the bytes of a text, of bytes or of a number, the elements of an array or
@@ -88,14 +88,6 @@ def record_type(keys: KeyArrays, tables: Tables, i: Int64) -> Int64:
 
 
 @borrowing_kernel
-def key_reading(keys: KeyArrays, tables: Tables, number: Int64, i: Int64, arrays: Arrays) -> MessageReading:
-    """Of the key of record i, which is of this type."""
-    at, end = np.int64(keys.offsets[i]) + 2, np.int64(keys.offsets[i + 1])
-    reading = MessageReading(tables.fields, keys.data, end, np.int64(0), np.int64(0), arrays[0], arrays[1], arrays[2])
-    return _begun(reading, tables.types[number, table.KEY_ROW], at)
-
-
-@borrowing_kernel
 def value_version(values: KeyArrays, tables: Tables, number: Int64, i: Int64) -> Int64:
     """The version with which the value of record i begins, or -1 if its type has no such version."""
     at = np.int64(values.offsets[i])
@@ -104,19 +96,14 @@ def value_version(values: KeyArrays, tables: Tables, number: Int64, i: Int64) ->
 
 
 @borrowing_kernel
-def value_reading(values: KeyArrays, tables: Tables, number: Int64, version: Int64, i: Int64, arrays: Arrays) -> MessageReading:
-    """Of the value of record i, which is of this type and version."""
-    at, end = np.int64(values.offsets[i]) + 2, np.int64(values.offsets[i + 1])
-    flexible = np.int64(version >= tables.types[number, table.FLEXIBLE])
-    reading = MessageReading(tables.fields, values.data, end, version, flexible, arrays[0], arrays[1], arrays[2])
-    return _begun(reading, tables.types[number, table.VALUE_ROW], at)
-
-
-@borrowing_kernel
-def _begun(reading: MessageReading, row: Int64, at: Int64) -> MessageReading:
-    reading.state[:] = 0
-    reading.state[ROW], reading.state[AT] = row, at
-    return reading
+def reading_of(
+    source: KeyArrays, tables: Tables, row: Int64, version: Int64, flexible: Int64, i: Int64, arrays: Arrays
+) -> MessageReading:
+    """Of the message in the key or value of record i, behind its type or version. row : the message's"""
+    arrays[0][:] = 0
+    arrays[0][ROW], arrays[0][AT] = row, np.int64(source.offsets[i]) + 2
+    end = np.int64(source.offsets[i + 1])
+    return MessageReading(tables.fields, source.data, end, version, flexible, arrays[0], arrays[1], arrays[2])
 
 
 @kernel
@@ -159,14 +146,21 @@ def next_spans(reading: MessageReading) -> Int64:
 
 
 @borrowing_kernel
-def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
+def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:  # noqa: PLR0911 (a kernel)
     """Where a value begins, behind its length, and its length; -1 for a fault."""
     kind, start, size = reading.fields[row, table.KIND], at, reading.fields[row, table.SIZE]
     if kind == table.MESSAGE:
         return _mark(reading, row, at)
     if kind in (table.UUID, table.UNSIGNED, table.NUMBER):
         return (at, size) if size <= reading.end - at else _fault(reading, UNDERFLOW, row, at, size)
-    length, at = _length(reading, row, at)
+    if reading.flexible:
+        length, at = _varint(reading, row, at)
+        length = np.int64(np.int32(length - 1))
+    else:
+        width = np.int64(2 if kind == table.TEXT else 4)
+        if width > reading.end - at:
+            return _fault(reading, UNDERFLOW, row, at, width)
+        length, at = number_at(reading.data, at, width), at + width
     left = reading.end - at
     if at < 0 or (length < 0 and reading.fields[row, table.NULLABLE]):
         length = np.int64(-1)
@@ -192,18 +186,6 @@ def _mark(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]
     if at >= reading.end:
         return _fault(reading, UNDERFLOW, row, at, 1)
     return at + 1, np.int64(-1 if reading.data[at] >= 128 else 0)
-
-
-@borrowing_kernel
-def _length(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
-    """The length of a string, bytes or an array, negative for null, and its end, -1 for a fault."""
-    if reading.flexible:
-        length, at = _varint(reading, row, at)
-        return np.int64(np.int32(length - 1)), at
-    size = np.int64(2 if reading.fields[row, table.KIND] == table.TEXT else 4)
-    if size > reading.end - at:
-        return _fault(reading, UNDERFLOW, row, at, size)
-    return number_at(reading.data, at, size), at + size
 
 
 @borrowing_kernel
