@@ -15,23 +15,16 @@ from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import taken, transposed
 
 
-@kernel
-def claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, bool]:
-    """The number of counted partitions that each member claims; and False if one is claimed twice, which ends the count.
+def claimed_once(owned: Ragged, counting: Bools) -> Int32s | None:
+    """int32[members], how many of the partitions that count each claims; None if one is claimed twice.
 
-    counting : bool[partitions], those that count
+    owned : Ragged member → partitions; counting : bool[partitions], those that count
     """
-    claims = np.zeros(len(owned_of) - 1, np.int32)
-    free = counting.copy()
-    for member in range(len(claims)):
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if partition < len(counting) and counting[partition]:
-                if not free[partition]:
-                    return claims, False
-                free[partition] = False
-                claims[member] += 1
-    return claims, True
+    counted = owned.values < len(counting)
+    counted[counted] = counting[owned.values[counted]]
+    if np.bincount(owned.values[counted]).max(initial=0) > 1:
+        return None
+    return np.bincount(owned.row_of_each_value()[counted], minlength=len(owned)).astype(np.int32)
 
 
 def claims_of(owned: Ragged, subscribed: Ragged, topic_of: Int32s) -> tuple[Ragged, Bools]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 
 from service.core.clock import check_time, reserve
-from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.measures.skew import Spread, occurrences, spread
@@ -103,7 +103,6 @@ def compare(
     return PartitionerComparison(columns.length(column), classified, spreads, pairs)
 
 
-@kernel
 def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, shown: Int32s) -> None:
     """Add a block of keys to the agreement of every two classes.
 
@@ -114,25 +113,13 @@ def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, show
     shown : int32[classes, classes, examples, 2]   the partitions of those keys
     Plain-Python twin: tests/reference/agreement.py.
     """
-    examples = rows.shape[2]
-    for a in range(len(partitions)):
-        for b in range(a + 1, len(partitions)):
-            both = np.int64(0)
-            same = np.int64(0)
-            for i in range(partitions.shape[1]):
-                both += partitions[a, i] >= 0 and partitions[b, i] >= 0
-                same += partitions[a, i] >= 0 and partitions[a, i] == partitions[b, i]
-            tally[a, b, 0] += both
-            tally[a, b, 1] += same
-            known = 0
-            while known < examples and rows[a, b, known] >= 0:
-                known += 1
-            i = 0
-            while known < examples and both > same and i < partitions.shape[1]:
-                p, q = partitions[a, i], partitions[b, i]
-                if p >= 0 and q >= 0 and p != q:
-                    rows[a, b, known] = start + i
-                    shown[a, b, known, 0] = p
-                    shown[a, b, known, 1] = q
-                    known += 1
-                i += 1
+    known = partitions >= 0
+    for a, b in combinations(range(len(partitions)), 2):
+        both = known[a] & known[b]
+        differing = np.flatnonzero(both & (partitions[a] != partitions[b]))
+        keys = np.count_nonzero(both)
+        tally[a, b] += keys, keys - len(differing)
+        free = np.flatnonzero(rows[a, b] < 0)[: len(differing)]
+        some = differing[: len(free)]
+        rows[a, b, free] = start + some
+        shown[a, b, free] = np.stack((partitions[a, some], partitions[b, some]), axis=1)

@@ -120,17 +120,14 @@ def matches(dividends: Floats, partitions: Int32s, counts: Int64s, tried: Bools)
     return matching
 
 
-@kernel
 def explained_by(partitions: Int32s, partition_ids: Int32s) -> Int64s:
     """int64[n]: bit k is set if class k puts the key where it was seen.
 
     partitions : int32[classes, n], at most 60 classes; partition_ids : int32[n], where the keys were seen
     """
     bits = np.zeros(len(partition_ids), np.int64)
-    for k in range(len(partitions)):
-        for i in range(len(partition_ids)):
-            if partitions[k, i] == partition_ids[i]:
-                bits[i] |= np.int64(1) << k
+    for k, of_class in enumerate(partitions):
+        bits |= (of_class == partition_ids).astype(np.int64) << k
     return bits
 
 

@@ -10,12 +10,12 @@ member owned: no assignment that moves as few is more even.
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 
 
 @kernel
-def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools, room: Int64s) -> Int32s:
+def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools, room: Int64s) -> Int32s:  # noqa: C901, PLR0912 (a kernel)
     """The member of each partition, int32[partitions], NONE where it does not count.
 
     owned_of, owned : member → partitions it claims, none claimed twice; those from ``len(counting)`` on do not exist
@@ -37,7 +37,24 @@ def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools
                 room[member] -= 1
             else:
                 holder[partition] = NONE
-    _deal(holder, counting, order, room)
+    turns = np.empty(len(order), np.int32)  # those with room, who are dealt what no member holds
+    size = 0
+    for member in order:
+        if room[member] > 0:
+            turns[size] = member
+            size += 1
+    at, kept = 0, 0
+    for partition in range(len(holder)):
+        if counting[partition] and holder[partition] == NONE:
+            if at == size:  # the next round, without those that are full
+                at, size, kept = 0, kept, 0
+            member = turns[at]
+            at += 1
+            holder[partition] = member
+            room[member] -= 1
+            if room[member] > 0:
+                turns[kept] = member
+                kept += 1
     return holder
 
 
@@ -70,26 +87,3 @@ def _levelled(loads: Int64s, rank: Int64s, change: int) -> Int64s:
     at_level = np.flatnonzero(filled == low)
     filled[at_level[np.argsort(rank[at_level])[:rest]]] += 1
     return filled
-
-
-@inner_kernel
-def _deal(holder: Int32s, counting: Bools, order: Int32s, room: Int64s) -> None:
-    """Deal what no member holds in turns to members that have room. holder : int32[partitions]; holder and room are updated"""
-    turns = np.empty(len(order), np.int32)  # those with room, in the order of their turns
-    size = 0
-    for member in order:
-        if room[member] > 0:
-            turns[size] = member
-            size += 1
-    at, kept = 0, 0
-    for partition in range(len(holder)):
-        if counting[partition] and holder[partition] == NONE:
-            if at == size:  # the next round, without those that are full
-                at, size, kept = 0, kept, 0
-            member = turns[at]
-            at += 1
-            holder[partition] = member
-            room[member] -= 1
-            if room[member] > 0:
-                turns[kept] = member
-                kept += 1

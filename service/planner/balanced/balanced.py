@@ -84,8 +84,8 @@ def assign(group: Group, max_moves: int | None = None, glance: Glance | None = N
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     counting = _subscribed_by_all(group)
     if counting is not None and not racks_matter:
-        claims, unique = claimed_once(group.owned.offsets, group.owned.values, counting)
-        if unique:
+        claims = claimed_once(group.owned, counting)
+        if claims is not None:
             return _by_formula(group, order, counting, claims, max_moves)
     _reserve(group, steps=max_moves is not None)
     kinds = Kinds.of(group, order, racks_matter=racks_matter)

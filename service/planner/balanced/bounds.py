@@ -105,15 +105,11 @@ def keep(items: Items, holders: Int32s, bound: float) -> Int64s:
     return loads
 
 
-@kernel
 def fewest_given(items: Items, most: float) -> int:
     """How many items must leave their owners at least, if no load ÷ capacity may be above ``most``."""
     holders = items.owners.copy()
     keep(items, holders, most)
-    count = 0
-    for item in range(len(holders)):
-        count += holders[item] != items.owners[item]
-    return count
+    return int(np.count_nonzero(holders != items.owners))
 
 
 def least_within(items: Items, least: float, max_moves: int) -> float:

@@ -47,7 +47,7 @@ def exhaust(
 
 
 @kernel
-def search(
+def search(  # noqa: C901 (a kernel)
     weights: Int64s,
     capacities: Float64s,
     may: Bools,
@@ -69,16 +69,18 @@ def search(
     """
     items, members = may.shape
     best = holders.copy()
-    score, moved, far = _score(weights, capacities, moves, near, best)
+    score = _score(weights, capacities, moves, near, best)
     trial = np.full(items, NONE, np.int32)
     loads = np.zeros(members, np.int64)
     item, moving = 0, 0
     while item >= 0:
         if item == items:
-            new, new_moved, new_far = _score(weights, capacities, moves, near, trial)
-            if _is_less(new, new_moved, new_far, score, moved, far):
+            new, at = _score(weights, capacities, moves, near, trial), 0
+            while at < len(score) - 1 and new[at] == score[at]:
+                at += 1
+            if new[at] < score[at]:
                 best[:] = trial
-                score, moved, far = new, new_moved, new_far
+                score = new
             item -= 1
             continue
         member = trial[item]
@@ -107,23 +109,18 @@ def search(
 
 
 @inner_kernel
-def _score(weights: Int64s, capacities: Float64s, moves: Bools, near: Bools, holders: Int32s) -> tuple[Float64s, int, int]:
-    """The loads ÷ capacity, largest first, the moves, and how many are not near."""
-    ratios = np.zeros(len(capacities), np.float64)
-    moved, far = 0, 0
+def _score(weights: Int64s, capacities: Float64s, moves: Bools, near: Bools, holders: Int32s) -> Float64s:
+    """float64[members + 2]: the loads ÷ capacity, largest first, the moves, and how many are not near."""
+    members = len(capacities)
+    score = np.zeros(members + 2, np.float64)
     for item in range(len(holders)):
         member = holders[item]
-        ratios[member] += weights[item]
-        moved += moves[item, member]
-        far += not near[item, member]
-    for member in range(len(capacities)):
-        ratios[member] /= capacities[member]
-    return np.sort(ratios)[::-1].copy(), moved, far
-
-
-@inner_kernel
-def _is_less(a: Float64s, a_moved: int, a_far: int, b: Float64s, b_moved: int, b_far: int) -> bool:
-    for i in range(len(a)):
-        if a[i] != b[i]:
-            return bool(a[i] < b[i])
-    return bool(a_moved < b_moved or (a_moved == b_moved and a_far < b_far))
+        score[member] -= weights[item]
+        score[members] += moves[item, member]
+        score[members + 1] += not near[item, member]
+    for member in range(members):
+        score[member] /= capacities[member]
+    score[:members].sort()
+    for member in range(members):
+        score[member] = -score[member]
+    return score

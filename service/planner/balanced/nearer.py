@@ -15,7 +15,7 @@ import numpy as np
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s
 from service.planner.balanced.exchanges import LOOK_UP, lists
 from service.planner.balanced.items import Items, reads
 
@@ -71,17 +71,21 @@ class ItemSets(NamedTuple):
 
 
 @kernel
-def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, steps: int) -> None:
+def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, steps: int) -> None:  # noqa: C901 (a kernel)
     """Exchange items so that fewer move, and among as few moves more are near. holders, loads : updated; steps : about so many
 
     Plain-Python twin: tests/reference/balanced_groups.py.
     """
     members = len(loads)
-    limits = _limits(items.capacities, loads)
+    most, limits = (loads / items.capacities).max(), loads + loads // GROWTH  # how large each load may be
     first, following = lists(holders, members)
     could = np.zeros(members, np.int64)  # the items of each member that could gain
-    for item in range(len(holders)):
-        could[holders[item]] += _may_gain(places, item, holders[item])
+    for member in range(members):
+        if limits[member] / items.capacities[member] > most:
+            limits[member] = max(loads[member], np.int64(most * items.capacities[member]))
+        if limits[member] / items.capacities[member] > most:
+            limits[member] = loads[member]  # rounded
+        could[member] = _count(places, first[member], following, member)
     offered, gains = np.empty((2, len(holders)), np.int32), np.empty((2, len(holders)), np.int64)
     passes, idle = 0, 0
     while idle < IDLE_PASSES and steps > 0:
@@ -120,32 +124,14 @@ def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, step
 
 
 @inner_kernel
-def _limits(capacities: Float64s, loads: Int64s) -> Int64s:
-    """int64[members], how large each load may be."""
-    most = (loads / capacities).max()
-    limits = loads + loads // GROWTH
-    for member in range(len(loads)):
-        if limits[member] / capacities[member] > most:
-            limits[member] = max(loads[member], np.int64(most * capacities[member]))
-        if limits[member] / capacities[member] > most:
-            limits[member] = loads[member]  # rounded
-    return limits
-
-
-@inner_kernel
-def _may_gain(places: Places, item: int, member: int) -> bool:
-    """Could it gain with any other member?"""
-    if _moves(places, item, member) and places.claimants_of[item] < places.claimants_of[item + 1]:
-        return True
-    return places.racks_of[item] < places.racks_of[item + 1] and not _is_near(places, item, member)
-
-
-@inner_kernel
 def _count(places: Places, item: int, following: Int32s, member: int) -> int:
-    """How many items of a list could gain."""
-    count = 0
+    """How many items of a list could gain with any other member."""
+    count, rack = 0, places.member_racks[member]
     while item != NONE:
-        count += _may_gain(places, item, member)
+        gains = places.claimants_of[item] < places.claimants_of[item + 1] and _moves(places, item, member) == 1
+        if not gains and places.racks_of[item] < places.racks_of[item + 1]:
+            gains = not on_rack(places.racks_of, places.racks, item, rack)
+        count += gains
         item = following[item]
     return count
 
@@ -170,8 +156,9 @@ def _offer(
             racks = places.racks_of[item + 1] - places.racks_of[item]
             took += int(racks + places.claimants_of[item + 1] - places.claimants_of[item]) // LOOKED_UP
             moves = _moves(places, item, member) - _moves(places, item, other)
+            near = on_rack(places.racks_of, places.racks, item, places.member_racks[member])
             room[count] = item
-            gains[count] = MOVE * moves + _is_near(places, item, other) - _is_near(places, item, member)
+            gains[count] = MOVE * moves + on_rack(places.racks_of, places.racks, item, places.member_racks[other]) - near
             count += 1
         item = following[item]
     chosen, offered = np.empty(MOST_OFFERED, np.int32), 0
@@ -271,11 +258,6 @@ def _relist(holders: Int32s, one: int, other: int, first: Int32s, following: Int
     for item in last:
         if item != NONE:
             following[item] = NONE
-
-
-@inner_kernel
-def _is_near(places: Places, item: int, member: int) -> bool:
-    return on_rack(places.racks_of, places.racks, item, places.member_racks[member])
 
 
 @inner_kernel

@@ -28,9 +28,20 @@ def spread(items: Items, holders: Int32s, loads: Int64s, bound: float) -> None: 
     for holder in holders:
         if holder != NONE:
             counts[holder] += 1
-    of_kind, peers_of, heap = _peers(items)
+    by_capacity = np.argsort(items.capacities, kind="mergesort")
+    heap = by_capacity[np.argsort(items.kinds[by_capacity], kind="mergesort")].astype(np.int32)
+    of_kind = np.zeros(items.kinds.max() + 2, np.int32)  # kind → sets of peers, and set of peers → members, as offsets
+    peers_of = np.zeros(len(heap) + 1, np.int32)
+    count = 0
+    for at in range(len(heap)):
+        kind, capacity = items.kinds[heap[at]], items.capacities[heap[at]]
+        if at == 0 or kind != items.kinds[heap[at - 1]] or capacity != items.capacities[heap[at - 1]]:
+            peers_of[count] = at
+            count += 1
+        of_kind[kind + 1] = count
+    peers_of[count] = len(heap)
     place, low, high = np.empty((3, len(heap)), np.int32)
-    for peers in range(len(peers_of) - 1):
+    for peers in range(count):
         start, stop = peers_of[peers], peers_of[peers + 1]
         for at in range(stop - 1, start - 1, -1):
             low[heap[at]], high[heap[at]] = start, stop
@@ -56,24 +67,6 @@ def spread(items: Items, holders: Int32s, loads: Int64s, bound: float) -> None: 
         loads[chosen] += weight
         counts[chosen] += 1
         _sink(heap, place, place[chosen], low[chosen], high[chosen], loads, counts)
-
-
-@inner_kernel
-def _peers(items: Items) -> tuple[Int32s, Int32s, Int32s]:
-    """Kind → sets of peers, and set of peers → members, as offsets; and the members."""
-    by_capacity = np.argsort(items.capacities, kind="mergesort")
-    order = by_capacity[np.argsort(items.kinds[by_capacity], kind="mergesort")].astype(np.int32)
-    of_kind = np.zeros(items.kinds.max() + 2, np.int32)
-    peers_of = np.zeros(len(order) + 1, np.int32)
-    count = 0
-    for at in range(len(order)):
-        kind, capacity = items.kinds[order[at]], items.capacities[order[at]]
-        if at == 0 or kind != items.kinds[order[at - 1]] or capacity != items.capacities[order[at - 1]]:
-            peers_of[count] = at
-            count += 1
-        of_kind[kind + 1] = count
-    peers_of[count] = len(order)
-    return of_kind, peers_of[: count + 1], order
 
 
 @inner_kernel

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from service.core.kernels import kernel
 from service.core.measures.certificate import Certificate, Objective
 from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged, distinct
 from service.core.ragged import taken, transposed
@@ -76,7 +75,7 @@ def _weigh(
     items = Items(
         units,
         kinds.topics[topic_of[partitions]],
-        _owners(claims.offsets, claims.values, group.generations[order], len(topic_of))[partitions],
+        _owners(claims, group.generations[order], len(topic_of))[partitions],
         kinds.members,
         capacities,
         kinds.subscribers.offsets,
@@ -99,7 +98,7 @@ def _weigh(
     bound = shared.least
     if len(claims.values) == np.count_nonzero(items.owners != NONE):  # nothing is claimed twice
         bound = shared.bound
-        forced += int(fewest_given(items, largest))
+        forced += fewest_given(items, largest)
     method = BY_TRIAL if shared.exact else BY_SEARCH
     actual = float((np.bincount(shared.holders, weights[partitions], len(order)) / capacities).max(initial=0.0))
     # Units are rounded: if capacities are very far apart, that can matter.
@@ -119,18 +118,14 @@ def _weigh(
     return holders, Certificate(coverage, load, None, moves, rack_local)
 
 
-@kernel
-def _owners(claims_of: Int32s, claims: Int32s, generations: Int32s, partitions: int) -> Int32s:
+def _owners(claims: Ragged, generations: Int32s, partitions: int) -> Int32s:
     """int32[partitions], the claimant of the last generation, of several the first by member_id; NONE without one.
 
-    claims_of, claims : member → partitions that it claims; generations : int32[members]
+    claims : Ragged member → partitions; generations : int32[members]
     """
-    owners = np.full(partitions, NONE, np.int32)
-    for member in range(len(generations)):
-        for i in range(claims_of[member], claims_of[member + 1]):
-            owner = owners[claims[i]]
-            if owner == NONE or generations[member] > generations[owner]:
-                owners[claims[i]] = member
+    owners, claimed, claimants = np.full(partitions, NONE, np.int32), claims.values[::-1], claims.row_of_each_value()[::-1]
+    order = np.argsort(generations[claimants], kind="stable")  # the owner of a partition comes last
+    owners[claimed[order]] = claimants[order]
     return owners
 
 

@@ -111,22 +111,16 @@ def restore(items: Items, holders: Int32s) -> None:
             stop += 1
         if stop - start > 1:
             alike = start + np.argsort(items.topics[start:stop], kind="mergesort").astype(np.int32)
-            _restore_among(items, holders, alike, room)
-        start = stop
-
-
-@inner_kernel
-def _restore_among(items: Items, holders: Int32s, alike: Int32s, room: Int32s) -> None:
-    """The same for partitions of one weight, those of one kind of topic together. room : int32[members], all 0"""
-    start = 0
-    while start < len(alike):
-        stop = start
-        while stop < len(alike) and items.topics[alike[stop]] == items.topics[alike[start]]:
-            room[holders[alike[stop]]] += 1
-            stop += 1
-        _restore_within(holders, items.owners, alike[start:stop], room)
-        for i in range(start, stop):
-            room[holders[alike[i]]] = 0
+            first = 0
+            while first < len(alike):
+                end = first
+                while end < len(alike) and items.topics[alike[end]] == items.topics[alike[first]]:
+                    room[holders[alike[end]]] += 1
+                    end += 1
+                _restore_within(holders, items.owners, alike[first:end], room)
+                for i in range(first, end):
+                    room[holders[alike[i]]] = 0
+                first = end
         start = stop
 
 

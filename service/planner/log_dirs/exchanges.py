@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.kernels import borrowing_kernel, inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.planner.reassignments.evenness import band, squares
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
@@ -37,7 +37,7 @@ class DirState(NamedTuple):
     sizes : int64[replicas]; free : bool[replicas], those that may move
     loads, room, low, high : int64[dirs], bytes: those in the plan, which are written, the most, and the band around the mean
     weights : float64[dirs], sizes of the disks
-    keeps, receives : bool[dirs], whether replicas may stay, and whether others may come
+    may_be : bool[replicas, dirs], whether each may be in each
     limits : int64[2], the most replicas and bytes that are copied; copied : int64[2], those of the plan, which are written
     even_first : whether evenness comes before copies
     """
@@ -51,8 +51,7 @@ class DirState(NamedTuple):
     low: Int64s
     high: Int64s
     weights: Float64s
-    keeps: Bools
-    receives: Bools
+    may_be: Bools
     limits: Int64s
     copied: Int64s
     even_first: bool
@@ -102,8 +101,7 @@ def _state(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s) -
         low,
         high,
         brokers.weights,
-        usable,
-        brokers.receiving,
+        brokers.receiving | (usable & (homes[:, None] == np.arange(len(brokers)))),
         goal.limits(),
         np.array([moved.sum(), sizes[moved].sum()], np.int64),
         goal.objective == "even" and goal.tolerance is None,
@@ -111,7 +109,7 @@ def _state(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s) -
 
 
 @kernel
-def exchange(s: DirState, most_work: int) -> None:
+def exchange(s: DirState, most_work: int) -> None:  # noqa: C901 (a kernel)
     """Take the best move or swap of each replica in turn until none gains, see ``_rank``; of equal ones the first.
 
     With a limit of copies, take the best of all each time.
@@ -122,60 +120,41 @@ def exchange(s: DirState, most_work: int) -> None:
         for i in range(len(s.dirs)):
             if not s.free[i]:
                 continue
-            rank, other, b = _best_of(s, i, best)
+            if not limited:
+                best, first = _NOTHING, NONE
+            a = s.dirs[i]
+            for b in range(len(s.loads)):
+                if b != a and s.may_be[i, b]:
+                    rank = _rank(s, i, NONE, b)
+                    if rank < best:
+                        best, first, second, target = rank, i, NONE, b
+            for j in range(i):
+                b = s.dirs[j]
+                if s.free[j] and b != a and s.sizes[i] != s.sizes[j] and s.may_be[i, b] and s.may_be[j, a]:
+                    rank = _rank(s, i, j, b)
+                    if rank < best:
+                        best, first, second, target = rank, i, j, b
             work += len(s.loads) + i
-            if rank < best and limited:
-                best, first, second, target = rank, i, other, b
-            elif rank < best:
-                gained = _take(s, i, other, b)
-        if first != NONE:
+            if first != NONE and not limited:
+                gained = _take(s, first, second, target)
+        if first != NONE and limited:
             gained = _take(s, first, second, target)
 
 
 @borrowing_kernel
 def _take(s: DirState, first: int, second: int, target: int) -> bool:
     """Have the first go to the target, and the second, unless it is NONE, to where the first was. True"""
-    source = s.dirs[first]
-    _put(s, first, target)
-    if second != NONE:
-        _put(s, second, source)
+    for replica, log_dir in ((first, target), (second, int(np.int64(s.dirs[first])))):
+        if replica == NONE:
+            continue
+        size, now, home = s.sizes[replica], s.dirs[replica], s.homes[replica]
+        s.loads[now] -= size
+        s.loads[log_dir] += size
+        more = int(log_dir != home) - int(now != home)
+        s.copied[0] += more
+        s.copied[1] += more * size
+        s.dirs[replica] = log_dir
     return True
-
-
-@inner_kernel
-def _best_of(s: DirState, i: int, best: tuple[int, float, float]) -> tuple[tuple[int, float, float], int, int]:
-    """The best move of replica i, or its best swap with an earlier one, if it is better than the best so far: its rank, the other
-    replica or NONE, and where i goes.
-    """
-    a, second, target = s.dirs[i], NONE, NONE
-    for b in range(len(s.loads)):
-        if b != a and _may_be(s, i, b):
-            rank = _rank(s, i, NONE, b)
-            if rank < best:
-                best, second, target = rank, NONE, b
-    for j in range(i):
-        b = s.dirs[j]
-        if s.free[j] and b != a and s.sizes[i] != s.sizes[j] and _may_be(s, i, b) and _may_be(s, j, a):
-            rank = _rank(s, i, j, b)
-            if rank < best:
-                best, second, target = rank, j, b
-    return best, second, target
-
-
-@borrowing_kernel
-def _may_be(s: DirState, replica: int, log_dir: int) -> bool:
-    return bool(s.receives[log_dir] or (s.keeps[log_dir] and s.homes[replica] == log_dir))
-
-
-@borrowing_kernel
-def _put(s: DirState, replica: int, log_dir: int) -> None:
-    size, now, home = s.sizes[replica], s.dirs[replica], s.homes[replica]
-    s.loads[now] -= size
-    s.loads[log_dir] += size
-    more = int(log_dir != home) - int(now != home)
-    s.copied[0] += more
-    s.copied[1] += more * size
-    s.dirs[replica] = log_dir
 
 
 @borrowing_kernel

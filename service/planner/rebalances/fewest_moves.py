@@ -51,8 +51,8 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
         return None
     alike = bool((~offered | (subscriber_counts == len(group))).all())
     if alike:
-        claims_of_each, unique = claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
-        if unique:
+        claims_of_each = claimed_once(group.owned, np.repeat(offered, counts))
+        if claims_of_each is not None:
             return _least_for_loads(claims_of_each, loads)
         claims, claimed = claims_of(group.owned, subscribed, group.topics.topic_of)
         if len(claims.values) == np.count_nonzero(claimed & np.repeat(offered, counts)):

@@ -165,20 +165,6 @@ def _normal(state: npt.NDArray[np.uint64]) -> float:
     return float(np.sqrt(-2.0 * np.log(_uniform(state))) * np.cos(2.0 * np.pi * _uniform(state)))
 
 
-@inner_kernel
-def _poisson(state: npt.NDArray[np.uint64], mean: float) -> float:
-    """A Poisson number: Knuth's below 16; above, a normal number with Poisson's skewness (Cornish and Fisher)."""
-    if mean < 16:
-        product, k = _uniform(state), 0
-        limit = np.exp(-mean)
-        while product > limit:
-            product *= _uniform(state)
-            k += 1
-        return float(k)
-    z = _normal(state)
-    return float(max(0.0, np.floor(mean + np.sqrt(mean) * z + (z * z - 1) / 6 + 0.5)))
-
-
 @kernel
 def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: int) -> Floats:
     """float64[throws], the largest load of n partitions.
@@ -211,6 +197,7 @@ def heaviest_touched(heavy: Floats, each: float, number: float, n: int, throws: 
     """The largest load of those of n partitions that have a heavy key.
 
     heavy, each, number : as above. Returns float64[throws] twice: that load, and the number of partitions without a heavy key.
+    Poisson numbers are Knuth's below 16; above, normal numbers with Poisson's skewness (Cornish and Fisher).
     """
     state = np.full(1, n, np.uint64)
     maxima, untouched = np.zeros(throws), np.empty(throws)
@@ -226,8 +213,16 @@ def heaviest_touched(heavy: Floats, each: float, number: float, n: int, throws: 
                 count += 1
             loads[p] += weight
         for i in range(count):
-            light = each * _poisson(state, mean) if number > 0 else 0.0
-            maxima[throw] = max(maxima[throw], loads[touched[i]] + light)
+            count_of_light = 0.0
+            if number > 0 and mean < 16:
+                product, limit = _uniform(state), np.exp(-mean)
+                while product > limit:
+                    product *= _uniform(state)
+                    count_of_light += 1.0
+            elif number > 0:
+                z = _normal(state)
+                count_of_light = max(0.0, np.floor(mean + np.sqrt(mean) * z + (z * z - 1) / 6 + 0.5))
+            maxima[throw] = max(maxima[throw], loads[touched[i]] + each * count_of_light)
             loads[touched[i]] = 0.0
         untouched[throw] = n - count
     return maxima, untouched

@@ -45,8 +45,7 @@ def test_the_kernel_is_its_twin(s, even_first):
         np.array(s.free, np.bool_),
         *(np.array(each, np.int64) for each in (s.loads(s.dirs), s.room, s.low, s.high)),
         np.array(s.weights),
-        np.array(s.keeps, np.bool_),
-        np.array(s.receives, np.bool_),
+        np.array(s.receives, np.bool_) | (np.array(s.keeps, np.bool_) & np.equal.outer(s.homes, np.arange(len(s.keeps)))),
         *(np.array(each, np.int64) for each in (s.limits, s.copied(s.dirs))),
         even_first,
     )

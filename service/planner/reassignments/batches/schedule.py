@@ -27,6 +27,7 @@ from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.planner.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
+from service.planner.reassignments.order import added
 from service.planner.reassignments.permits import Permits
 
 
@@ -82,10 +83,16 @@ def fill_batches(progress: BatchProgress, limits: BatchLimits, *, tree: bool = F
     of_all = limits.numbers()
     rows, partitions = (p.now.offsets, p.now.values, p.then.offsets, p.then.values), (p.sizes, p.copies)
     last_into = last_moves(p) if tree else np.full(count, NONE, np.int32)
-    into, out, total = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(4, np.int64)
-    _count_moves(rows, partitions, p.pending, into, out, total)
+    (leaving, sources), (_, targets) = pairs(p)
+    copies = p.copies[p.pending]
+    copied = copies[leaving] > 0
+    into, out = (np.bincount(some, minlength=count).astype(np.int64) for some in (targets, sources[copied]))
+    stays = copies > 0
+    stays[leaving[copied]] = False
+    others = np.array([np.count_nonzero(copies == 0), np.count_nonzero(stays)], np.int64)
+    amounts = int(copies.sum()), int(copies @ p.sizes[p.pending])
     needed = -(-max(int(into.max(initial=0)), int(out.max(initial=0))) // of_all[0])
-    needed = p.batch + max(needed, *(-(-amount // limit) for amount, limit in zip(total[:2].tolist(), of_all[1:], strict=True)))
+    needed = p.batch + max(needed, *(-(-amount // limit) for amount, limit in zip(amounts, of_all[1:], strict=True)))
     while len(p.pending):
         if max(needed, p.batch + 1) > MAX_BATCHES:
             detail = f"The plan takes at least {max(needed, p.batch + 1):,} batches within these limits, {MAX_BATCHES:,} at most."
@@ -95,7 +102,7 @@ def fill_batches(progress: BatchProgress, limits: BatchLimits, *, tree: bool = F
             partitions,
             (p.counts, p.loads, p.brokers.max_replicas, p.brokers.capacity_bytes),
             of_all,
-            (last_into, into, out, total[2:]),
+            (last_into, into, out, others),
             p.pending,
             p.batch_of,
             p.batch,
@@ -131,13 +138,11 @@ def last_moves(progress: BatchProgress) -> Int32s:
     return last_into
 
 
-def pairs(progress: BatchProgress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+def pairs(progress: BatchProgress) -> tuple[tuple[Int32s, Int32s], tuple[Int32s, Int32s]]:
     """The (row of ``pending``, broker) of each replica that leaves, and of each that comes."""
     now, then = taken(progress.now, progress.pending), taken(progress.then, progress.pending)
-    width = len(progress.brokers)
-    keys = [rows.row_of_each_value().astype(np.int64) * width + rows.values for rows in (now, then)]
-    leaving, coming = (keys[i][~np.isin(keys[i], keys[1 - i])] for i in range(2))
-    return (leaving // width, (leaving % width).astype(np.int32)), (coming // width, (coming % width).astype(np.int32))
+    leaving, coming = added(then, now), added(now, then)
+    return (now.row_of_each_value()[leaving], now.values[leaving]), (then.row_of_each_value()[coming], then.values[coming])
 
 
 def circles(progress: BatchProgress) -> Int32s:
@@ -257,33 +262,3 @@ def _fits(room: _Room, old: Int32s, new: Int32s, partition: int, size: int) -> b
         if a not in new and room.gives[a] >= room.limit:
             return False
     return True
-
-
-@kernel
-def _count_moves(
-    rows: tuple[Int32s, Int32s, Int32s, Int32s],
-    partitions: tuple[Int64s, Int64s],
-    pending: Int32s,
-    into: Int64s,
-    out: Int64s,
-    total: Int64s,
-) -> None:
-    """Count the moves that are pending: into and out of each broker, int64[brokers], and in all. rows, partitions : of ``_fill``
-
-    total : int64[4], replicas, bytes, partitions that copy nothing, and those that copy and leave no broker
-    """
-    now_of, now, then_of, then = rows
-    sizes, copies = partitions
-    for partition in pending:
-        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
-        stays = True
-        for b in new:
-            into[b] += b not in old
-        for a in old:
-            if copies[partition] > 0 and a not in new:
-                out[a] += 1
-                stays = False
-        total[0] += copies[partition]
-        total[1] += copies[partition] * sizes[partition]
-        total[2] += copies[partition] == 0
-        total[3] += stays and copies[partition] > 0

@@ -86,22 +86,38 @@ def _each(s: ReplicaSets, one: _Partition, step: int, kept: Int32s, copies: Int6
 
 
 @borrowing_kernel
-def _fill(s: ReplicaSets, one: _Partition, partition: int, first: int, copies: Int64s) -> bool:
-    """Fill the places from ``first`` on; False if there is no broker for one."""
-    end = s.offsets[partition + 1]
+def _fill(s: ReplicaSets, one: _Partition, partition: int, first: int, copies: Int64s) -> bool:  # noqa: C901 (a kernel)
+    """Fill the places from ``first`` on; False if the rules leave no broker for one.
+
+    Each gets the broker for which one more replica weighs least, of those with room if any.
+    """
+    end, rule = s.offsets[partition + 1], s.rules[partition]
     homes = range(s.home_offsets[partition], s.home_offsets[partition + 1])
     for i in homes:
         one.homes_on_rack[s.racks[s.homes[i]]] += s.keeps[s.sets[partition], s.homes[i]] and s.holds[i] != COMES
     for place in range(s.offsets[partition], first):
         _add(s, one, s.members[place])
     for place in range(first, end):
-        broker = _least_loaded(s, one, partition, end - place)
-        if broker == NONE:
+        new_rack_only = rule == ONE_PER_RACK or (rule == EVERY_RACK and end - place <= s.racks_usable[partition] - one.covered[0])
+        best = NONE
+        for broker in range(len(s.loads)):
+            if not s.receives[s.sets[partition], broker] or one.holds[broker]:
+                continue
+            if best != NONE:
+                room, best_room = s.loads[broker] < s.most[broker], s.loads[best] < s.most[best]
+                weighs, best_weighs = (2 * s.loads[broker] + 1) * s.weights[best], (2 * s.loads[best] + 1) * s.weights[broker]
+                if not room if room != best_room else weighs >= best_weighs:
+                    continue
+            on_rack, limit = one.on_rack[s.racks[broker]], max(one.homes_on_rack[s.racks[broker]], s.levels[partition])
+            if (new_rack_only and on_rack > 0) or (rule == LIMITED and on_rack >= limit):
+                continue
+            best = broker
+        if best == NONE:
             return False
-        s.members[place] = broker
-        s.loads[broker] += 1
+        s.members[place] = best
+        s.loads[best] += 1
         copies[partition] += 1
-        _add(s, one, broker)
+        _add(s, one, best)
     for i in homes:
         one.homes_on_rack[s.racks[s.homes[i]]] = 0
     return True
@@ -137,36 +153,3 @@ def _keep(s: ReplicaSets, one: _Partition, partition: int, kept: Int32s) -> None
             s.loads[home] += 1
             kept[partition] += 1
             _add(s, one, home)
-
-
-@borrowing_kernel
-def _least_loaded(s: ReplicaSets, one: _Partition, partition: int, missing: int) -> int:
-    """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none.
-
-    missing : the replicas that the partition has yet to get
-    """
-    rule = s.rules[partition]
-    new_rack_only = rule == ONE_PER_RACK or (rule == EVERY_RACK and missing <= s.racks_usable[partition] - one.covered[0])
-    best = NONE
-    for broker in range(len(s.loads)):
-        if not s.receives[s.sets[partition], broker] or one.holds[broker]:
-            continue
-        if best != NONE and not _better(s.loads, s.most, s.weights, broker, best):
-            continue
-        rack = s.racks[broker]
-        if new_rack_only and one.on_rack[rack] > 0:
-            continue
-        if rule == LIMITED:
-            limit = max(one.homes_on_rack[rack], s.levels[partition])
-            if one.on_rack[rack] >= limit:
-                continue
-        best = broker
-    return best
-
-
-@borrowing_kernel
-def _better(loads: Int64s, most: Int64s, weights: Int64s, a: int, b: int) -> bool:
-    room_a, room_b = loads[a] < most[a], loads[b] < most[b]
-    if room_a != room_b:
-        return bool(room_a)
-    return bool((2 * loads[a] + 1) * weights[b] < (2 * loads[b] + 1) * weights[a])

@@ -27,10 +27,9 @@ from service.planner.reassignments.resources.state import (
     hand_over,
     most_gained,
     replace_replica,
+    set_step,
     shift,
     slope,
-    take_leadership,
-    take_replica,
     within_limits,
     worth,
 )
@@ -148,68 +147,42 @@ def _may_gain(r: Resources, rule: tuple[int, int, float], partition: int, a: int
 
 
 @borrowing_kernel
-def _best_step(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], partition: int, a: int, targets: Int32s) -> bool:
+def _best_step(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], partition: int, a: int, targets: Int32s) -> bool:  # noqa: C901, PLR0912 (a kernel)
     """Move the partition's replica on a, or its leader, to where that gains most; False if it gains nowhere."""
-    leader, best = (NONE, 0, rule[0] + 1, 0.0), (NONE, 0, rule[0] + 1, 0.0)
+    best, cost, best_level, best_gain, moves = NONE, 0, rule[0] + 1, 0.0, False
     if r.leaders[partition] == a:
-        take_leadership(r, partition)
-        leader = best = _best_leader(s, r, rule, partition, a)
+        set_step(r, partition, 1, partition, 0)
+        for place in range(s.offsets[partition], s.offsets[partition + 1]):
+            b = int(s.members[place])
+            s.work[0] += GAIN * len(r.step)
+            if b == a or not can_lead(s, r, partition, a, b):
+                continue
+            level, gain = gain_of(r, rule[0], a, b)
+            if worth(rule, level, gain, 0) and (level < best_level or (level == best_level and gain > best_gain)):
+                best, best_level, best_gain = b, level, gain
     if r.free[0]:
-        take_replica(r, partition, a)
-        best = _best_broker(s, r, rule, partition, a, targets, leader)
-    if best[0] == NONE:
+        set_step(r, partition, int(r.leaders[partition] == a), NONE, 0)
+        for target in targets:
+            s.work[0] += GAIN * len(r.step)
+            level, gain = gain_of(r, rule[0], a, target)
+            if level > best_level or gain <= 0.0 or (level == best_level and gain <= best_gain):
+                continue
+            if not can_move(s, r, partition, a, target):
+                continue
+            copies = copies_of(s, partition, a, target)
+            if copies == IMPOSSIBLE or not worth(rule, level, gain, copies):
+                continue
+            if within_limits(r, copies, copies * r.sizes[partition]):
+                best, cost, best_level, best_gain, moves = int(target), copies, level, gain, True
+    if best == NONE:
         return False
-    if best == leader:
-        take_leadership(r, partition)
-        hand_over(r, partition, best[0])
+    if moves:
+        replace_replica(s, r, partition, a, best, cost)
     else:
-        replace_replica(s, r, partition, a, best[0], best[1])
-    shift(r, a, best[0])
+        set_step(r, partition, 1, partition, 0)
+        hand_over(r, partition, best)
+    shift(r, a, best)
     return True
-
-
-@borrowing_kernel
-def _best_leader(
-    s: ReplicaSets, r: Resources, rule: tuple[int, int, float], partition: int, a: int
-) -> tuple[int, int, int, float]:
-    """Who gains most if it leads the partition in place of a: (broker or NONE, copies, priority, gain)."""
-    best, best_level, best_gain = NONE, rule[0] + 1, 0.0
-    for place in range(s.offsets[partition], s.offsets[partition + 1]):
-        b = int(s.members[place])
-        s.work[0] += GAIN * len(r.step)
-        if b == a or not can_lead(s, r, partition, a, b):
-            continue
-        level, gain = gain_of(r, rule[0], a, b)
-        if worth(rule, level, gain, 0) and (level < best_level or (level == best_level and gain > best_gain)):
-            best, best_level, best_gain = b, level, gain
-    return best, 0, best_level, best_gain
-
-
-@borrowing_kernel
-def _best_broker(
-    s: ReplicaSets,
-    r: Resources,
-    rule: tuple[int, int, float],
-    partition: int,
-    a: int,
-    targets: Int32s,
-    so_far: tuple[int, int, int, float],
-) -> tuple[int, int, int, float]:
-    """Which of the targets gains most if it takes the partition's replica from a, or else ``so_far``. As ``_best_leader``"""
-    best, cost, best_level, best_gain = so_far
-    for b in targets:
-        s.work[0] += GAIN * len(r.step)
-        level, gain = gain_of(r, rule[0], a, b)
-        if level > best_level or gain <= 0.0 or (level == best_level and gain <= best_gain):
-            continue
-        if not can_move(s, r, partition, a, b):
-            continue
-        copies = copies_of(s, partition, a, b)
-        if copies == IMPOSSIBLE or not worth(rule, level, gain, copies):
-            continue
-        if within_limits(r, copies, copies * r.sizes[partition]):
-            best, cost, best_level, best_gain = int(b), copies, level, gain
-    return best, cost, best_level, best_gain
 
 
 @kernel
@@ -226,7 +199,7 @@ def _save(s: ReplicaSets, r: Resources, priority: int, following: Int64s, saved:
         for place in range(s.offsets[partition], s.offsets[partition + 1]):
             member = int(s.members[place])
             if member == now and leader != now and can_lead(s, r, partition, leader, now):
-                take_leadership(r, partition)
+                set_step(r, partition, 1, partition, 0)
                 level, gain = gain_of(r, priority, leader, now)
                 if level > priority or gain > 0.0:
                     hand_over(r, partition, now)
@@ -238,7 +211,7 @@ def _save(s: ReplicaSets, r: Resources, priority: int, following: Int64s, saved:
                 member = int(s.members[place])
                 if not r.free[0] or copies_of(s, partition, member, home) != -1:
                     continue
-                take_replica(r, partition, member)
+                set_step(r, partition, int(r.leaders[partition] == member), NONE, 0)
                 level, gain = gain_of(r, priority, member, home)
                 if (level > priority or gain > 0.0) and can_move(s, r, partition, member, home):
                     replace_replica(s, r, partition, member, home, -1)

@@ -68,14 +68,6 @@ def distance(r: Resources, priority: int, broker: int, k: int, load: float) -> f
 
 
 @borrowing_kernel
-def _gain_within_bands(r: Resources, priority: int, broker: int, k: int, change: float) -> tuple[float, float]:
-    load = r.loads[broker, k]
-    before, after = distance(r, priority, broker, k, load), distance(r, priority, broker, k, load + change)
-    weighted = r.shares[priority, broker, k] * (before + after)
-    return weighted * (before - after), weighted * (abs(before - after) + _BELOW_ROUNDING * load)
-
-
-@borrowing_kernel
 def gain_of(r: Resources, priority: int, a: int, b: int) -> tuple[int, float]:
     """By how much the sum falls if ``step`` goes from a to b: the first priority whose sum changes, and by how much it falls.
 
@@ -87,8 +79,11 @@ def gain_of(r: Resources, priority: int, a: int, b: int) -> tuple[int, float]:
             amount = r.step[k]
             if r.banded[level]:
                 for broker, change in ((a, -amount), (b, amount)):
-                    of_broker = _gain_within_bands(r, level, broker, k, change)
-                    gain, changed = gain + of_broker[0], changed + of_broker[1]
+                    load = r.loads[broker, k]
+                    before, after = distance(r, level, broker, k, load), distance(r, level, broker, k, load + change)
+                    weighted = r.shares[level, broker, k] * (before + after)
+                    gain += weighted * (before - after)
+                    changed += weighted * (abs(before - after) + _BELOW_ROUNDING * load)
             else:
                 left = r.shares[level, a, k] * amount * (2.0 * r.loads[a, k] - amount)
                 came = r.shares[level, b, k] * amount * (2.0 * r.loads[b, k] + amount)
@@ -165,21 +160,6 @@ def hand_over(r: Resources, partition: int, b: int) -> None:
 
 
 @borrowing_kernel
-def take_replica(r: Resources, partition: int, a: int) -> None:
-    """``step`` : the replica of the partition on a."""
-    role = int(r.leaders[partition] == a)
-    for k in range(len(r.step)):
-        r.step[k] = r.parts[role, partition, k]
-
-
-@borrowing_kernel
-def take_leadership(r: Resources, partition: int) -> None:
-    """``step`` : what a leader takes more than a follower."""
-    for k in range(len(r.step)):
-        r.step[k] = r.parts[1, partition, k] - r.parts[0, partition, k]
-
-
-@borrowing_kernel
 def copies_of(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     """As ``exchange_cost``, which is inlined wherever it is called and takes long to compile."""
     s.work[0] += breadth(s, partition)
@@ -206,8 +186,7 @@ def can_lead(s: ReplicaSets, r: Resources, partition: int, a: int, b: int) -> bo
 
 
 @borrowing_kernel
-def take_difference(r: Resources, partition: int, a: int, other: int, b: int) -> None:
-    """``step`` : the replica of the partition on a less that of the other on b."""
-    mine, its = int(r.leaders[partition] == a), int(r.leaders[other] == b)
+def set_step(r: Resources, partition: int, role: int, other: int, its_role: int) -> None:
+    """``step`` : what the partition takes of its leader (role 1) or a follower (0), less that of the other, unless it is NONE."""
     for k in range(len(r.step)):
-        r.step[k] = r.parts[mine, partition, k] - r.parts[its, other, k]
+        r.step[k] = r.parts[role, partition, k] - (r.parts[its_role, other, k] if other != NONE else 0.0)

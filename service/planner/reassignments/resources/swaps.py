@@ -14,10 +14,9 @@ from service.planner.reassignments.resources.state import (
     gain_of,
     most_gained,
     replace_replica,
+    set_step,
     shift,
     slope,
-    take_difference,
-    take_replica,
     within_limits,
     worth,
 )
@@ -83,7 +82,7 @@ def _swap_pair(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], a: in
                 continue
             other = on_b[partner]
             costs = copies_of(s, partition, a, b), copies_of(s, other, b, a)
-            take_difference(r, partition, a, other, b)
+            set_step(r, partition, int(r.leaders[partition] == a), other, int(r.leaders[other] == b))
             replace_replica(s, r, partition, a, b, costs[0])
             replace_replica(s, r, other, b, a, costs[1])
             shift(r, a, b)
@@ -113,7 +112,7 @@ def _best_partner(
         s.work[0] += GAIN * len(r.step)
         if taken[partner]:
             continue
-        take_difference(r, partition, a, other, b)
+        set_step(r, partition, int(r.leaders[partition] == a), other, int(r.leaders[other] == b))
         level, gain = gain_of(r, rule[0], a, b)
         if level > best_level or gain <= 0.0 or (level == best_level and gain <= best_gain):
             continue
@@ -194,7 +193,7 @@ def _stay(s: ReplicaSets, r: Resources, on_rack: Bools, guests: tuple[Int32s, In
             continue
         if copies_of(s, partition, a, b) != 0:
             continue
-        take_replica(r, partition, a)
+        set_step(r, partition, int(r.leaders[partition] == a), NONE, 0)
         if can_move(s, r, partition, a, b) and _as_even(s, r, a, b):
             replace_replica(s, r, partition, a, b, 0)
             shift(r, a, b)
@@ -205,7 +204,7 @@ def _stay(s: ReplicaSets, r: Resources, on_rack: Bools, guests: tuple[Int32s, In
             s.work[0] += 1
             if s.members[guest] != b or other == partition or not strays(s, on_rack, other, b):
                 continue
-            take_difference(r, partition, a, other, b)
+            set_step(r, partition, int(r.leaders[partition] == a), other, int(r.leaders[other] == b))
             if _as_even(s, r, a, b) and may_swap(r, partition, other, a, b) and copies_of(s, other, b, a) == 0:
                 replace_replica(s, r, partition, a, b, 0)
                 replace_replica(s, r, other, b, a, 0)

@@ -85,7 +85,7 @@ def fit_capacities(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int
 
 
 @borrowing_kernel
-def _to_fit(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, cheap: int, a: int) -> tuple[int, int]:
+def _to_fit(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, cheap: int, a: int) -> tuple[int, int]:  # noqa: C901 (a kernel)
     """The replica of a that leaves, and where it goes; NONE if none can.
 
     cheap : those that may cost less than 1. Once they are looked at, the list ends where what is left, which is smaller, is no
@@ -110,33 +110,20 @@ def _to_fit(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, ch
                 break
             if alike:
                 continue
-        if size <= most_room:
-            rank, b = _cheapest(s, partition, loads, capacities, (a, over, size))
+        if size > most_room:
+            continue
+        s.work[0] += len(loads) * breadth(s, partition)
+        better = False
+        for b in range(len(loads)):
+            if loads[b] + size > capacities[b] or s.loads[b] >= s.most[b]:
+                continue
+            enough = size >= over
+            rank = (exchange_cost(s, partition, a, b), int(not enough), size if enough else -size, loads[b] // s.weights[b])
             if rank < best_rank:
-                best, target, best_rank = partition, b, rank
-                _, least = _room(s, loads, capacities, a, size)
+                best, target, best_rank, better = partition, b, rank, True
+        if better:
+            _, least = _room(s, loads, capacities, a, size)
     return best, target
-
-
-@inner_kernel
-def _cheapest(
-    s: ReplicaSets, partition: int, loads: Int64s, capacities: Int64s, leaving: tuple[int, int, int]
-) -> tuple[tuple[int, int, int, int], int]:
-    """The best broker for a replica of the partition and its rank. leaving : its broker, what that has to lose, and the size"""
-    a, over, size = leaving
-    best_rank, target = _NO_RANK, NONE
-    s.work[0] += len(loads) * breadth(s, partition)
-    for b in range(len(loads)):
-        if loads[b] + size > capacities[b] or s.loads[b] >= s.most[b]:
-            continue
-        cost = exchange_cost(s, partition, a, b)
-        if cost == IMPOSSIBLE:
-            continue
-        enough = size >= over
-        rank = (int(cost), int(not enough), size if enough else -size, loads[b] // s.weights[b])
-        if rank < best_rank:
-            best_rank, target = rank, b
-    return best_rank, target
 
 
 @borrowing_kernel

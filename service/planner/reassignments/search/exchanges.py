@@ -147,22 +147,21 @@ def rack_limit(s: ReplicaSets, partition: int, rack: int) -> int:
     return max(now, int(s.levels[partition]))
 
 
-@kernel
 def link(s: ReplicaSets) -> None:
-    """Fill ``first``, ``after``, ``before`` and ``row_of``. The first partitions come first in each list."""
-    s.first[:] = NONE
-    for partition in range(len(s.offsets) - 2, -1, -1):
-        for i in range(s.offsets[partition], s.offsets[partition + 1]):
-            s.row_of[i] = partition
-            push(s.first, s.after, s.before, i, s.members[i])
+    """As ``link_last_first``, with the first partitions first in each list."""
+    link_last_first(s, np.arange(len(s.offsets) - 2, -1, -1, dtype=np.int32))
 
 
 @kernel
 def link_last_first(s: ReplicaSets, order: Int32s) -> None:
-    """Make the lists anew: the last partitions of ``order`` come first in each. order : int32[partitions]"""
+    """Fill ``first``, ``after``, ``before`` and ``row_of``: the last partitions of ``order`` come first in each list.
+
+    order : int32[partitions]
+    """
     s.first[:] = NONE
     for partition in order:
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
+            s.row_of[i] = partition
             push(s.first, s.after, s.before, i, s.members[i])
 
 

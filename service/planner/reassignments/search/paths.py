@@ -34,7 +34,8 @@ from service.planner.reassignments.search.exchanges import (
 )
 
 FAR: Final = np.int64(1) << np.int64(60)
-_COST: Final = np.int64(1) << np.int64(24)
+COST_BIT: Final = 24
+_COST: Final = np.int64(1) << np.int64(COST_BIT)
 """A key is cost × _COST + number of exchanges: among the cheapest paths the shortest, which uses no partition twice."""
 
 
@@ -75,12 +76,6 @@ def search(s: ReplicaSets, sources: Bools, closed: Bools, key: Int64s, previous:
                 queue[end] = b
                 end = (end + 1) % (brokers + 1)
     return NONE
-
-
-@borrowing_kernel
-def cost_of(key: int) -> int:
-    """The cost in a key."""
-    return key >> 24
 
 
 @inner_kernel
@@ -151,20 +146,8 @@ def cancel(s: ReplicaSets, broker: int, previous: Int32s) -> bool:
 
 
 @borrowing_kernel
-def last_weighs(s: ReplicaSets, a: int) -> int:
-    """What the last replica on a adds to the sum, times a's weight."""
-    return _step(s, a, s.loads[a] - 1)
-
-
-@borrowing_kernel
-def next_weighs(s: ReplicaSets, b: int) -> int:
-    """What one more replica on b would add to the sum, times b's weight."""
-    return _step(s, b, s.loads[b])
-
-
-@borrowing_kernel
-def _step(s: ReplicaSets, broker: int, load: int) -> int:
-    """By how much the broker's part of the sum grows from this load to the next."""
+def weighs(s: ReplicaSets, broker: int, load: int) -> int:
+    """What one replica more than this load adds to the sum, times the broker's weight."""
     from_band = np.int64(0)
     if load >= s.high[broker]:
         from_band = 2 * (load - s.high[broker]) + 1
@@ -174,9 +157,9 @@ def _step(s: ReplicaSets, broker: int, load: int) -> int:
 
 
 @borrowing_kernel
-def lighter(s: ReplicaSets, b: int, a: int) -> bool:
-    """Is one more replica on b less of a load than the last one on a?"""
-    return bool(next_weighs(s, b) * s.weights[a] < last_weighs(s, a) * s.weights[b])
+def is_lighter(s: ReplicaSets, b: int, load_b: int, a: int, load_a: int) -> bool:
+    """Does one replica more than its load add less on b than on a?"""
+    return bool(weighs(s, b, load_b) * s.weights[a] < weighs(s, a, load_a) * s.weights[b])
 
 
 @kernel
@@ -221,7 +204,9 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
     while s.work[0] <= TURN:
         source = int(NONE)
         for a in range(brokers):
-            if not exhausted[a] and s.first[a] != NONE and (source == NONE or _heavier(s, a, source)):
+            if exhausted[a] or s.first[a] == NONE:
+                continue
+            if source == NONE or is_lighter(s, source, s.loads[source] - 1, a, s.loads[a] - 1):
                 source = a
         if source == NONE:
             return DONE
@@ -248,12 +233,26 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
 
 @borrowing_kernel
 def _best_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: Int64s) -> int:
-    """Where a replica of the source goes by a path of at most this cost; NONE if it improves nothing anywhere."""
+    """Where a replica of the source goes by a path of at most this cost; NONE if it improves nothing anywhere.
+
+    First those below the ideal, which are sinks at the optimum too; then the cheapest; then the least filled.
+    """
     sink = int(NONE)
     s.work[0] += len(s.loads)
     for b in range(len(s.loads)):
-        possible = key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source)
-        if possible and (sink == NONE or _better_sink(s, b, sink, ideal, key)):
+        possible = key[b] < FAR and s.loads[b] < s.most[b] and key[b] >> COST_BIT <= most_cost
+        if not possible or not is_lighter(s, b, s.loads[b], source, s.loads[source] - 1):
+            continue
+        better = sink == NONE
+        if sink != NONE:
+            below, dearer = s.loads[b] < ideal[b], (key[b] >> COST_BIT) - (key[sink] >> COST_BIT)
+            if below != (s.loads[sink] < ideal[sink]):
+                better = below
+            elif dearer != 0:
+                better = dearer < 0
+            else:
+                better = is_lighter(s, b, s.loads[b], sink, s.loads[sink])
+        if better:
             sink = b
     return sink
 
@@ -265,7 +264,7 @@ def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: 
         sink = _best_sink(s, source, most_cost, ideal, key)
         if sink == NONE or s.loads[sink] >= ideal[sink]:
             break
-        broker, cost = sink, cost_of(key[sink])
+        broker, cost = sink, key[sink] >> COST_BIT
         while previous[broker] != NONE:
             cost -= s.cheapest[previous[broker], broker]
             broker = previous[broker]
@@ -273,22 +272,6 @@ def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: 
             return sink
         key[sink] = FAR
     return int(NONE)
-
-
-@borrowing_kernel
-def _better_sink(s: ReplicaSets, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
-    """First those below the ideal, which are sinks at the optimum too; then the cheapest; then the least filled."""
-    below_a, below_b = s.loads[a] < ideal[a], s.loads[b] < ideal[b]
-    if below_a != below_b:
-        return bool(below_a)
-    if cost_of(key[a]) != cost_of(key[b]):
-        return cost_of(key[a]) < cost_of(key[b])
-    return bool(next_weighs(s, a) * s.weights[b] < next_weighs(s, b) * s.weights[a])
-
-
-@borrowing_kernel
-def _heavier(s: ReplicaSets, a: int, b: int) -> bool:
-    return bool(last_weighs(s, a) * s.weights[b] > last_weighs(s, b) * s.weights[a])
 
 
 @kernel
@@ -309,16 +292,16 @@ def save_copies(s: ReplicaSets, exhausted: Bools) -> int:  # noqa: C901 (a kerne
                 break
         if example == NONE:
             return DONE
+        last, weight = weighs(s, example, s.loads[example] - 1), s.weights[example]
         for a in range(brokers):
-            sources[a] = s.first[a] != NONE and not _heavier(s, a, example) and not _heavier(s, example, a)
+            sources[a] = s.first[a] != NONE and weighs(s, a, s.loads[a] - 1) * weight == last * s.weights[a]
         on_cycle = search(s, sources, closed, key, previous)
         if on_cycle != NONE:
             cancel(s, on_cycle, previous)
             continue
-        last, weight = last_weighs(s, example), s.weights[example]
         sink = int(NONE)
         for b in range(brokers):
-            as_even = next_weighs(s, b) * weight == last * s.weights[b]
+            as_even = weighs(s, b, s.loads[b]) * weight == last * s.weights[b]
             if key[b] < 0 and as_even and s.loads[b] < s.most[b] and (sink == NONE or key[b] < key[sink]):
                 sink = b
         if sink == NONE:

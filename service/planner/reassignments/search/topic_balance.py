@@ -131,22 +131,6 @@ def _enlist(s: ReplicaSets, t: _Topics, partition: int) -> None:
 
 
 @borrowing_kernel
-def _delist(s: ReplicaSets, t: _Topics, partition: int) -> None:
-    """Take the partition out of the lists, before it changes."""
-    _count_leavers(s, t, partition, -1)
-    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        if t.left[i]:
-            t.left[i] = False
-            pull(t.left_first, t.left_after, t.left_before, i, s.homes[i])
-    for place in range(s.offsets[partition], s.offsets[partition + 1]):
-        if not is_home(s, partition, s.members[place]):
-            if len(s.choices) > 0:
-                for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
-                    pull(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
-            pull(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
-
-
-@borrowing_kernel
 def _count_leavers(s: ReplicaSets, t: _Topics, partition: int, change: int) -> None:
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         if t.left[i]:
@@ -163,14 +147,19 @@ def _swap(s: ReplicaSets, t: _Topics, progress: Int64s) -> int:
     """
     topics = len(t.offsets) - 1
     while progress[2] < topics:
-        topic = progress[0]
-        least = _least_next(s, t, topic)
+        topic, swapped, least = progress[0], True, np.inf
         while progress[1] < t.offsets[topic + 1] - t.offsets[topic]:
             if s.work[0] > TURN:
                 return MORE
-            if _swap_one(s, t, t.partitions[t.offsets[topic] + progress[1]], least):
+            if swapped:
+                least = np.inf  # what one replica more of the topic weighs where it weighs least
+                s.work[0] += len(s.loads)
+                for b in range(len(s.loads)):
+                    if s.usable[b]:
+                        least = min(least, (2.0 * t.counts[topic, b] + 1.0) / s.weights[b])
+            swapped = _swap_one(s, t, t.partitions[t.offsets[topic] + progress[1]], least)
+            if swapped:
                 progress[2] = 0
-                least = _least_next(s, t, topic)
             else:
                 progress[1] += 1
         progress[0] = (topic + 1) % topics
@@ -179,19 +168,8 @@ def _swap(s: ReplicaSets, t: _Topics, progress: Int64s) -> int:
     return DONE
 
 
-@borrowing_kernel
-def _least_next(s: ReplicaSets, t: _Topics, topic: int) -> float:
-    """What one replica more of the topic weighs where it weighs least."""
-    least = np.inf
-    s.work[0] += len(s.loads)
-    for b in range(len(s.loads)):
-        if s.usable[b]:
-            least = min(least, (2.0 * t.counts[topic, b] + 1.0) / s.weights[b])
-    return least
-
-
 @inner_kernel
-def _swap_one(s: ReplicaSets, t: _Topics, partition: int, least: float) -> bool:
+def _swap_one(s: ReplicaSets, t: _Topics, partition: int, least: float) -> bool:  # noqa: C901 (a kernel)
     """Have a replica of the partition change places with one of another topic; False if none gains."""
     topic, changed = t.topics[partition], t.changed[partition]
     s.work[0] += 1
@@ -203,8 +181,14 @@ def _swap_one(s: ReplicaSets, t: _Topics, partition: int, least: float) -> bool:
             continue
         s.work[0] += len(s.loads) if len(s.choices) == 0 else breadth(s, partition) ** 2
         b = int(NONE)
-        while True:
-            b = _next_broker(s, partition, b)
+        while True:  # each broker above b that the partition may choose
+            following = b + 1
+            if len(s.choices) > 0:
+                following = len(s.loads)
+                for j in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+                    if b < s.choices[j] < following:
+                        following = int(s.choices[j])
+            b = following
             if b == len(s.loads):
                 break
             if not changed and t.leavers[0, b, a] == 0:  # it copies a replica, which no partner saves
@@ -226,20 +210,19 @@ def _swap_one(s: ReplicaSets, t: _Topics, partition: int, least: float) -> bool:
 
 
 @borrowing_kernel
-def _next_broker(s: ReplicaSets, partition: int, b: int) -> int:
-    """The first broker above b that the partition may choose; ``len(loads)`` if there is none."""
-    if len(s.choices) == 0:
-        return b + 1
-    following = len(s.loads)
-    for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
-        if b < s.choices[i] < following:
-            following = int(s.choices[i])
-    return following
-
-
-@borrowing_kernel
 def _exchange(s: ReplicaSets, t: _Topics, partition: int, a: int, b: int) -> None:
-    _delist(s, t, partition)
+    """Replace the partition's broker a by b. It leaves the lists, and comes to those in which it then is."""
+    _count_leavers(s, t, partition, -1)
+    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+        if t.left[i]:
+            t.left[i] = False
+            pull(t.left_first, t.left_after, t.left_before, i, s.homes[i])
+    for place in range(s.offsets[partition], s.offsets[partition + 1]):
+        if not is_home(s, partition, s.members[place]):
+            if len(s.choices) > 0:
+                for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+                    pull(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
+            pull(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
     replace_broker(s, partition, a, b)
     _enlist(s, t, partition)
     t.counts[t.topics[partition], a] -= 1

@@ -24,18 +24,17 @@ from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.planner.reassignments.search.exchanges import DONE, IMPOSSIBLE, MORE, TURN, ReplicaSets, in_turns, list_exchanges
 from service.planner.reassignments.search.paths import (
+    COST_BIT,
     FAR,
     MOST,
     cancel,
     carry_out,
-    cost_of,
     exchange_all,
     find_all,
-    last_weighs,
-    lighter,
-    next_weighs,
+    is_lighter,
     path_to,
     search,
+    weighs,
 )
 
 _LARGEST: Final = 2**60
@@ -157,6 +156,11 @@ class _Labels(NamedTuple):
     hops: Int32s
     previous: Int32s
 
+    @classmethod
+    def undefined(cls, brokers: int) -> Self:
+        """For a search to fill."""
+        return cls(*np.empty((2, brokers), np.int64), *np.empty((2, brokers), np.int32))
+
 
 def trade(s: ReplicaSets, record: Record) -> Curve:
     """Copy more from sets that are the evenest with the fewest copies, within the limits of ``record``. Changes both."""
@@ -164,7 +168,8 @@ def trade(s: ReplicaSets, record: Record) -> Curve:
     list_exchanges(s)
     scale, ratio = np.array([_scale(s)], np.int64), np.array([0, 1], np.int64)
     mark(record, s.loads, s.weights, s.usable)
-    optimal = in_turns(s, lambda: _copy_more(s, record, scale, ratio), MOST) == DONE
+    labels = _Labels.undefined(len(s.loads))
+    optimal = in_turns(s, lambda: _copy_more(s, record, scale, ratio, labels), MOST) == DONE
     last = min(int(record.points[0]), len(record.copies)) - 1
     corner = int(record.copies[last]), float(record.sums[last])
     gain, copies = ratio.tolist()
@@ -177,7 +182,8 @@ def trade(s: ReplicaSets, record: Record) -> Curve:
 def even_out_freely(s: ReplicaSets, least: Int64s) -> bool:
     """Even out the sets without another copy. least : int64[brokers], the replicas that each keeps. Whether it is optimal."""
     scale, large = np.array([_scale(s)], np.int64), np.array([_LARGEST // (len(s.loads) + 1)], np.int64)
-    return in_turns(s, lambda: _descend(s, scale, large, least), MOST) == DONE
+    labels = _Labels.undefined(len(s.loads))
+    return in_turns(s, lambda: _descend(s, scale, large, least, labels), MOST) == DONE
 
 
 def _scale(s: ReplicaSets) -> int:
@@ -196,7 +202,7 @@ def _label(s: ReplicaSets, scale: int, num: int, den: int, least: Int64s, labels
     for a in range(brokers):
         values[a], costs[a], hops[a], previous[a] = -FAR, 0, 0, NONE
         if s.first[a] != NONE and s.loads[a] > least[a]:
-            values[a] = den * (last_weighs(s, a) * scale // s.weights[a])
+            values[a] = den * (weighs(s, a, s.loads[a] - 1) * scale // s.weights[a])
             queue[end], queued[a] = a, True
             end += 1
     sign = 1 if num > 0 else -1  # of equal paths one that copies, unless copies cost nothing
@@ -232,22 +238,15 @@ def _best_sink(s: ReplicaSets, scale: int, den: int, labels: _Labels) -> tuple[i
     for b in range(len(s.loads)):
         if labels.previous[b] == NONE or s.loads[b] >= s.most[b] or not s.usable[b]:
             continue
-        value = labels.values[b] - den * (next_weighs(s, b) * scale // s.weights[b])
+        value = labels.values[b] - den * (weighs(s, b, s.loads[b]) * scale // s.weights[b])
         if sink == NONE or value > best or (value == best and labels.costs[b] > labels.costs[sink]):
             sink, best = b, value
     return sink, best
 
 
-@inner_kernel
-def _no_labels(s: ReplicaSets) -> _Labels:
-    count = len(s.loads)
-    return _Labels(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32), np.empty(count, np.int32))
-
-
 @kernel
-def _descend(s: ReplicaSets, scale: Int64s, large: Int64s, least: Int64s) -> int:
+def _descend(s: ReplicaSets, scale: Int64s, large: Int64s, least: Int64s, labels: _Labels) -> int:
     """Follow paths that save copies, or even out without a copy. DONE or MORE. large : more than any path gains"""
-    labels = _no_labels(s)
     while s.work[0] <= TURN:
         on_cycle = _label(s, scale[0], large[0], 1, least, labels)
         if on_cycle != NONE:
@@ -261,12 +260,12 @@ def _descend(s: ReplicaSets, scale: Int64s, large: Int64s, least: Int64s) -> int
 
 
 @kernel
-def _copy_more(s: ReplicaSets, record: Record, scale: Int64s, ratio: Int64s) -> int:
+def _copy_more(s: ReplicaSets, record: Record, scale: Int64s, ratio: Int64s, labels: _Labels) -> int:
     """Follow the path with the best ratio, until none gains or the next would copy more than the limits allow. DONE or MORE.
 
     ratio : int64[2], gain and copies of that path; 0 and 1 if it is not known, and at the end if none gains
     """
-    labels, least = _no_labels(s), np.zeros(len(s.loads), np.int64)
+    least = np.zeros(len(s.loads), np.int64)
     while s.work[0] <= TURN:
         num, den = ratio[0], ratio[1]
         on_cycle = _label(s, scale[0], num, den, least, labels)
@@ -309,7 +308,7 @@ def _follow(s: ReplicaSets, record: Record, path: Int64s, partitions: Int64s, co
 
 
 @kernel
-def _fill_up(s: ReplicaSets, record: Record, scale: Int64s) -> int:
+def _fill_up(s: ReplicaSets, record: Record, scale: Int64s) -> int:  # noqa: C901 (a kernel)
     """Where the limit is within a path of several copies: follow the paths that gain most and copy less. DONE or MORE."""
     brokers = len(s.loads)
     closed, sources = np.zeros(brokers, np.bool_), np.zeros(brokers, np.bool_)
@@ -325,11 +324,14 @@ def _fill_up(s: ReplicaSets, record: Record, scale: Int64s) -> int:
             if search(s, sources, closed, key, previous) != NONE:
                 return DONE
             for b in range(brokers):
-                if key[b] == FAR or s.loads[b] >= s.most[b] or cost_of(key[b]) > left or not lighter(s, b, a):
+                if key[b] == FAR or s.loads[b] >= s.most[b] or key[b] >> COST_BIT > left:
                     continue
-                gain = last_weighs(s, a) * scale[0] // s.weights[a] - next_weighs(s, b) * scale[0] // s.weights[b]
+                if not is_lighter(s, b, s.loads[b], a, s.loads[a] - 1):
+                    continue
+                eases, weighs_there = weighs(s, a, s.loads[a] - 1), weighs(s, b, s.loads[b])
+                gain = eases * scale[0] // s.weights[a] - weighs_there * scale[0] // s.weights[b]
                 if gain > best:
-                    best, sink, cost = gain, b, cost_of(key[b])
+                    best, sink, cost = gain, b, key[b] >> COST_BIT
                     best_previous[:] = previous
         if sink == NONE:
             return DONE
