@@ -105,16 +105,11 @@ def indices_of(flags: Bools) -> Int32s:
     return indices
 
 
-@kernel
 def rows_and_places(offsets: Int32s) -> tuple[Int32s, Int32s]:
     """For each value of rows with these offsets, its row and its position in the row: int32[values] each."""
-    rows = np.empty(offsets[-1], np.int32)
-    places = np.empty(offsets[-1], np.int32)
-    for row in range(len(offsets) - 1):
-        for i in range(offsets[row], offsets[row + 1]):
-            rows[i] = row
-            places[i] = i - offsets[row]
-    return rows, places
+    lengths = np.diff(offsets)
+    rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    return rows, np.arange(offsets[-1], dtype=np.int32) - np.repeat(offsets[:-1], lengths)
 
 
 @kernel

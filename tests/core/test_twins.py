@@ -45,7 +45,6 @@ COVERED = {
     "planner/balanced/exchanges.py": "planner/balanced/test_weighted.py",
     "planner/balanced/items.py": "planner/balanced/test_spread.py",
     "planner/balanced/transport.py": "planner/balanced/test_balanced.py",
-    "planner/balanced/weighing.py": "planner/balanced/test_weighted.py",
     "planner/balanced/weighted.py": "planner/balanced/test_weighted.py",
     "planner/flows.py": "planner/test_flows.py",
     "planner/kinds.py": "planner/rebalances/test_fewest_moves.py",
@@ -69,7 +68,6 @@ COVERED = {
     "planner/reassignments/topic_leaders.py": "planner/reassignments/test_topic_leaders.py",
     "planner/sizing/counter.py": "planner/sizing/test_counter.py",
     "web/json/rows.py": "web/json/test_rows.py",
-    "wire/json_text.py": "wire/test_record_texts.py",
 }
 """Module → the test that compares it with a brute force, a twin of what calls it, a real implementation or its plain form."""
 

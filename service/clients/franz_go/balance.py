@@ -37,32 +37,35 @@ def _levels(sizes: Int32s) -> Bags:
 
 
 @borrowing_kernel
-def _lowest(levels: Bags, level: int) -> int:
-    """The lowest level with members, from this one on; the number of levels if there is none."""
-    while level < len(levels.size) and levels.size[level] == 0:
-        level += 1
-    return level
-
-
-@borrowing_kernel
-def _highest(levels: Bags, level: int) -> int:
-    """The highest level with members, from this one down, or NONE."""
-    while level >= 0 and levels.size[level] == 0:
-        level -= 1
+def _with_members(levels: Bags, level: int, step: int) -> int:
+    """The first level with members, from this one on up (step 1) or down (-1); the one behind the last if there is none."""
+    while 0 <= level < len(levels.size) and levels.size[level] == 0:
+        level += step
     return level
 
 
 @inner_kernel
-def balance_alike(given: Given, run: Run, sizes: Int32s) -> None:
+def balance_alike(given: Given, run: Run, sizes: Int32s) -> None:  # noqa: C901 (a kernel)
     """Even out the numbers if all members subscribe to all topics; updates ``run``.
 
     sizes : int32[members]   how many partitions each has; those that are to give have all of them in ``run``
     """
     levels = _levels(sizes)
-    low, high = _lowest(levels, 0), _highest(levels, len(levels.size) - 1)
+    low, high = _with_members(levels, 0, 1), _with_members(levels, len(levels.size) - 1, -1)
     if high <= low + 1:
         return
-    _sort_by_id(given, run, sizes, low + 1)
+    ids = np.full(len(run.owners), NONE, np.int32)  # of the partitions of members that may give some
+    for partition in range(len(run.owners)):
+        owner = run.owners[partition]
+        if owner >= 0 and sizes[owner] > low + 1:
+            ids[partition] = partition - given.first[given.topic_of[partition]]
+    _, by_id = grouped_arrays(ids, np.diff(given.first).max())  # and by their topics' names
+    for member in range(len(sizes)):
+        if sizes[member] > low + 1:
+            run.plan.head[member] = run.plan.tail[member] = NONE
+            run.plan.size[member] = 0
+    for partition in by_id:
+        add(run.plan, run.owners[partition], partition)
     while high > low + 1:
         giver, taker = levels.head[high], levels.head[low]
         pairs = min(levels.size[high], levels.size[low])
@@ -72,34 +75,12 @@ def balance_alike(given: Given, run: Run, sizes: Int32s) -> None:
             add(run.plan, taker, partition)
             run.owners[partition] = taker
             giver, taker = levels.after[giver], levels.after[taker]
-        for _ in range(pairs):
-            _to_level(levels, levels.head[low], low, low + 1)
-        for _ in range(pairs):
-            _to_level(levels, levels.head[high], high, high - 1)
-        low, high = _lowest(levels, low), _highest(levels, high)
-
-
-@borrowing_kernel
-def _to_level(levels: Bags, member: int, of: int, to: int) -> None:
-    take(levels, of, member)
-    add(levels, to, member)
-
-
-@inner_kernel
-def _sort_by_id(given: Given, run: Run, sizes: Int32s, most: int) -> None:
-    """Put the partitions of members that have more than ``most`` in the order of their ids, then of their topics' names."""
-    ids = np.full(len(run.owners), NONE, np.int32)
-    for partition in range(len(run.owners)):
-        owner = run.owners[partition]
-        if owner >= 0 and sizes[owner] > most:
-            ids[partition] = partition - given.first[given.topic_of[partition]]
-    _, by_id = grouped_arrays(ids, np.diff(given.first).max())
-    for member in range(len(sizes)):
-        if sizes[member] > most:
-            run.plan.head[member] = run.plan.tail[member] = NONE
-            run.plan.size[member] = 0
-    for partition in by_id:
-        add(run.plan, run.owners[partition], partition)
+        for level, to in ((low, low + 1), (high, high - 1)):
+            for _ in range(pairs):
+                member = levels.head[level]
+                take(levels, level, member)
+                add(levels, to, member)
+        low, high = _with_members(levels, low, 1), _with_members(levels, high, -1)
 
 
 class Graph(NamedTuple):
@@ -172,7 +153,7 @@ def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) ->
     certain : give up, UNSURE, as soon as the order of topics decides what moves
     """
     levels = _levels(run.plan.size)
-    low, high = _lowest(levels, 0), _highest(levels, len(levels.size) - 1)
+    low, high = _with_members(levels, 0, 1), _with_members(levels, len(levels.size) - 1, -1)
     if high <= low + 1:
         return SURE
     graph = _graph(given, run)
@@ -187,26 +168,21 @@ def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) ->
             if giver == NONE:
                 replace_by_last(levels, low, member)
             while giver != NONE and giver != member:  # noqa: PLR1714 (a kernel)
-                taker, partition = graph.from_member[giver], graph.by_partition[giver]
+                taker, partition = int(np.int64(graph.from_member[giver])), graph.by_partition[giver]
                 if certain and _choice(given, run, graph, giver, taker):
                     return UNSURE
-                _move(given, run, graph, levels, giver, taker, partition)
+                topic = given.topic_of[partition]
+                for one, change in ((giver, -1), (taker, 1)):
+                    replace_by_last(levels, run.plan.size[one], one)
+                    add(levels, run.plan.size[one] + change, one)
+                replace_by_last(run.plan, giver, partition)
+                add(run.plan, taker, partition)
+                run.owners[partition] = taker
+                replace_by_last(graph.parts, _holding(given, graph, topic, giver), partition)
+                add(graph.parts, _holding(given, graph, topic, taker), partition)
                 giver = taker
-        low, high = _lowest(levels, low), _highest(levels, high)
+        low, high = _with_members(levels, low, 1), _with_members(levels, high, -1)
     return SURE
-
-
-@inner_kernel
-def _move(given: Given, run: Run, graph: Graph, levels: Bags, giver: int, taker: int, partition: int) -> None:
-    topic = given.topic_of[partition]
-    for member, change in ((giver, -1), (taker, 1)):
-        replace_by_last(levels, run.plan.size[member], member)
-        add(levels, run.plan.size[member] + change, member)
-    replace_by_last(run.plan, giver, partition)
-    add(run.plan, taker, partition)
-    run.owners[partition] = taker
-    replace_by_last(graph.parts, _holding(given, graph, topic, giver), partition)
-    add(graph.parts, _holding(given, graph, topic, taker), partition)
 
 
 @inner_kernel
@@ -231,12 +207,23 @@ def _richer(given: Given, run: Run, graph: Graph, member: int, search: int) -> i
     """
     sizes = run.plan.size
     graph.reached[member] = search
-    count = _push(graph, 0, sizes[member], 0, member)
+    heap = graph.heap
+    count = _push(heap, 0, sizes[member], 0, member)
     while count > 0:
-        current, distance = graph.heap[0] % DISTANCE, graph.heap[0] // DISTANCE % DISTANCE
+        current, distance = heap[0] % DISTANCE, heap[0] // DISTANCE % DISTANCE
         if sizes[current] > sizes[member] + 1:
             return int(current)
-        count = _pop(graph, count)
+        count -= 1
+        key, node = heap[count], 0  # the last sinks from the top
+        while 2 * node + 1 < count:
+            child = 2 * node + 1
+            if child + 1 < count and heap[child + 1] < heap[child]:
+                child += 1
+            if key <= heap[child]:
+                break
+            heap[node] = heap[child]
+            node = child
+        heap[node] = key
         for i in range(run.interests_of[current], run.interests_of[current + 1]):
             topic = run.interests[i]
             if graph.searched[topic] == search:  # all its holders have been reached
@@ -249,35 +236,17 @@ def _richer(given: Given, run: Run, graph: Graph, member: int, search: int) -> i
                     graph.reached[neighbour] = search
                     graph.from_member[neighbour] = current
                     graph.by_partition[neighbour] = graph.parts.head[holding]
-                    count = _push(graph, count, sizes[neighbour], distance + 1, neighbour)
+                    count = _push(heap, count, sizes[neighbour], distance + 1, neighbour)
     return NONE
 
 
 @inner_kernel
-def _push(graph: Graph, count: int, size: int, distance: int, member: int) -> int:
+def _push(heap: Int64s, count: int, size: int, distance: int, member: int) -> int:
     """Add a member to the heap of ``count``; returns the new number. First those that have more, then the nearer, the first."""
     key = ((np.int64(1) << 29) - size) * DISTANCE * DISTANCE + distance * DISTANCE + member
     node = count
-    while node > 0 and graph.heap[(node - 1) // 2] > key:
-        graph.heap[node] = graph.heap[(node - 1) // 2]
+    while node > 0 and heap[(node - 1) // 2] > key:
+        heap[node] = heap[(node - 1) // 2]
         node = (node - 1) // 2
-    graph.heap[node] = key
+    heap[node] = key
     return count + 1
-
-
-@inner_kernel
-def _pop(graph: Graph, count: int) -> int:
-    """Take the first from the heap of ``count``; returns the new number."""
-    count -= 1
-    key = graph.heap[count]
-    node = 0
-    while 2 * node + 1 < count:
-        child = 2 * node + 1
-        if child + 1 < count and graph.heap[child + 1] < graph.heap[child]:
-            child += 1
-        if key <= graph.heap[child]:
-            break
-        graph.heap[node] = graph.heap[child]
-        node = child
-    graph.heap[node] = key
-    return count

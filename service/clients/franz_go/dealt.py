@@ -54,14 +54,15 @@ def _takers(sizes: Int32s, count: int) -> Int32s:
     return takers
 
 
-@kernel
 def _ends(takers: Int32s, step: int) -> Int32s:
     """From each place on, the last in steps of this length up to which all are the same member's: int32[places]."""
-    ends = np.arange(len(takers)).astype(np.int32)
-    for place in range(len(takers) - step - 1, -1, -1):
-        if takers[place] == takers[place + step]:
-            ends[place] = ends[place + step]
-    return ends
+    rows = -(-len(takers) // step)
+    grid = np.full(rows * step, NONE, np.int32)
+    grid[: len(takers)] = takers
+    grid = grid.reshape(rows, step)
+    places = np.arange(rows * step, dtype=np.int32).reshape(rows, step)
+    places[:-1][grid[:-1] == grid[1:]] = rows * step
+    return np.minimum.accumulate(places[::-1])[::-1].ravel()[: len(takers)]
 
 
 @kernel

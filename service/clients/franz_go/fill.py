@@ -12,14 +12,15 @@ sticky.go (franz-go 1.22.2). Plain-Python twin: tests/reference/clients/franz_go
 
 import numpy as np
 
-from service.clients.bags import Bags, add, no_items, replace_by_last
+from service.clients.bags import add, no_items, replace_by_last
 from service.clients.franz_go.state import Given, Run
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Int32s
+from service.core.ragged import grouped_arrays
 
 
 @inner_kernel
-def begin(given: Given, topics: Int32s, stale_order: Int32s, members_count: int) -> Run:
+def begin(given: Given, topics: Int32s, stale_order: Int32s, members_count: int) -> Run:  # noqa: C901 (a kernel)
     """The run after members have kept what they claim, and older claimants have taken back what the others have in excess.
 
     topics : as ``Run.topics``; stale_order : int32[...], the order in which Go goes through ``Given.stale``
@@ -38,12 +39,6 @@ def begin(given: Given, topics: Int32s, stale_order: Int32s, members_count: int)
                 replace_by_last(plan, owner, partition)
             add(plan, claimant, partition)
             owners[partition] = claimant
-    return Run(topics, *_interests(given, topics, members_count), owners, owners.copy(), plan)
-
-
-@inner_kernel
-def _interests(given: Given, topics: Int32s, members_count: int) -> tuple[Int32s, Int32s]:
-    """Member → its topics, in this order."""
     interests_of = np.zeros(members_count + 1, np.int32)
     for topic in topics:
         for i in range(given.subscribers_of[topic], given.subscribers_of[topic + 1]):
@@ -55,13 +50,7 @@ def _interests(given: Given, topics: Int32s, members_count: int) -> tuple[Int32s
         for i in range(given.subscribers_of[topic], given.subscribers_of[topic + 1]):
             interests[cursor[given.subscribers[i]]] = topic
             cursor[given.subscribers[i]] += 1
-    return interests_of, interests
-
-
-@inner_kernel
-def _give(run: Run, partition: int, member: int) -> None:
-    add(run.plan, member, partition)
-    run.owners[partition] = member
+    return Run(topics, interests_of, interests, owners, owners.copy(), plan)
 
 
 @inner_kernel
@@ -86,60 +75,40 @@ def sift_down(heap: Int32s, sizes: Int32s, node: int) -> None:
 
 @inner_kernel
 def fill_alike(given: Given, run: Run) -> None:
-    """Give out what is free if all members subscribe to all topics."""
-    members_count = len(run.plan.size)
+    """Give out what is free if all members subscribe to all topics, with racks first what a member is near (AssignRackAware)."""
+    members = np.arange(len(run.plan.size)).astype(np.int32)
     if len(given.member_racks) > 0:
-        _fill_on_racks(given, run)
-    heap = np.arange(members_count).astype(np.int32)
-    heapify(heap, run.plan.size)
+        partitions = 0
+        for topic in run.topics:
+            partitions += given.first[topic + 1] - given.first[topic]
+        most = partitions // len(members)
+        offsets, heaps = _heaps(members, given, run.plan.size)
+        for topic in run.topics:
+            for partition in range(given.first[topic], given.first[topic + 1]):
+                rack = given.leader_racks[partition]
+                heap = heaps[offsets[rack] : offsets[rack + 1]]
+                if run.owners[partition] != NONE or rack == 0 or len(heap) == 0 or run.plan.size[heap[0]] >= most:
+                    continue
+                run.owners[partition] = heap[0]
+                add(run.plan, heap[0], partition)
+                sift_down(heap, run.plan.size, 0)
+    heapify(members, run.plan.size)
     for topic in run.topics:
         for partition in range(given.first[topic], given.first[topic + 1]):
             if run.owners[partition] == NONE:
-                _give(run, partition, heap[0])
-                sift_down(heap, run.plan.size, 0)
-
-
-@inner_kernel
-def _by_rack(members: Int32s, member_racks: Int32s, racks_count: int) -> Bags:
-    """Bags rack → members, in order."""
-    bags = no_items(racks_count + 1, len(member_racks))
-    for member in members:
-        add(bags, member_racks[member], member)
-    return bags
+                run.owners[partition] = members[0]
+                add(run.plan, members[0], partition)
+                sift_down(members, run.plan.size, 0)
 
 
 @inner_kernel
 def _heaps(members: Int32s, given: Given, sizes: Int32s) -> tuple[Int32s, Int32s]:
     """A heap for each rack: offsets int32[racks + 2] and members. The rack 0 is that of members without one."""
-    racks = _by_rack(members, given.member_racks, given.racks_count[0])
-    offsets, heap = np.zeros(len(racks.size) + 1, np.int32), np.empty(len(members), np.int32)
-    for rack in range(len(racks.size)):
-        at, member = offsets[rack], racks.head[rack]
-        while member != NONE:
-            heap[at] = member
-            at += 1
-            member = racks.after[member]
-        offsets[rack + 1] = at
-        heapify(heap[offsets[rack] : at], sizes)
+    offsets, places = grouped_arrays(given.member_racks[members], given.racks_count[0] + 1)
+    heap = members[places]
+    for rack in range(len(offsets) - 1):
+        heapify(heap[offsets[rack] : offsets[rack + 1]], sizes)
     return offsets, heap
-
-
-@inner_kernel
-def _fill_on_racks(given: Given, run: Run) -> None:
-    """AssignRackAware."""
-    partitions = 0
-    for topic in run.topics:
-        partitions += given.first[topic + 1] - given.first[topic]
-    most = partitions // len(run.plan.size)
-    offsets, heaps = _heaps(np.arange(len(run.plan.size)).astype(np.int32), given, run.plan.size)
-    for topic in run.topics:
-        for partition in range(given.first[topic], given.first[topic + 1]):
-            rack = given.leader_racks[partition]
-            heap = heaps[offsets[rack] : offsets[rack + 1]]
-            if run.owners[partition] != NONE or rack == 0 or len(heap) == 0 or run.plan.size[heap[0]] >= most:
-                continue
-            _give(run, partition, heap[0])
-            sift_down(heap, run.plan.size, 0)
 
 
 @inner_kernel
@@ -169,7 +138,8 @@ def fill_unlike(given: Given, run: Run) -> None:  # noqa: C901 (a kernel)
                 if rack > 0 and offsets[rack] < offsets[rack + 1] and run.plan.size[heaps[offsets[rack]]] == fewest:
                     best = rack
             heap = heaps[offsets[best] : offsets[best + 1]]
-            _give(run, partition, heap[0])
+            run.owners[partition] = heap[0]
+            add(run.plan, heap[0], partition)
             sift_down(heap, run.plan.size, 0)
 
 

@@ -3,6 +3,8 @@
 Source: BalanceWithRacks in sticky.go (franz-go 1.22.2). Plain-Python twin: tests/reference/clients/franz_go.py.
 """
 
+from itertools import permutations, product
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,8 +13,8 @@ from service.clients.franz_go.balance import balance_alike, balance_unlike
 from service.clients.franz_go.fill import begin, fill_alike, fill_depends_on_order, fill_unlike
 from service.clients.franz_go.repair import repair
 from service.clients.franz_go.state import OPEN, SURE, UNSURE, Given, Run
-from service.core.clock import OUT_OF_TIME, Deadline, is_over
-from service.core.kernels import inner_kernel, kernel
+from service.core.clock import NEVER, OUT_OF_TIME, Deadline, is_over
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s
 
 
@@ -45,67 +47,40 @@ def one_run(
     return run.owners, repair(given, run, certain, deadline) if status == SURE else status
 
 
-@kernel
 def every_run(
     given: Given,
     topics: Int32s,
     stale_orders: npt.NDArray[np.int32],
     rack_numbers: npt.NDArray[np.int32],
     members_count: int,
-    alike: bool,  # noqa: FBT001 (a kernel)
+    alike: bool,  # noqa: FBT001
     only: Int32s,
 ) -> Int32s:
     """What all runs have in common: the owner of each partition, OPEN where they differ: int32[partitions].
 
     topics : int32[...], ascending
     stale_orders : int32[..., stale]   the orders in which Go may go through ``given.stale``
-    rack_numbers : int32[..., racks + 1]   how it may number the racks; the columns are those of ``given.leader_racks``,
-        which is renumbered
+    rack_numbers : int32[..., racks + 1]   how it may number the racks; the columns are those of ``given.leader_racks``
     only : int32[topics]   the only subscriber of each topic, or NONE: if all others are open no further run is needed
     """
-    common, leader_racks = np.full(len(given.kept), NONE, np.int32), given.leader_racks.copy()
-    no_deadline = Deadline(np.inf, np.inf)  # as many runs as take a tenth of a second
-    fresh = True
-    order = topics.copy()
-    while True:
-        for numbers in rack_numbers:
-            given.leader_racks[:] = numbers[leader_racks]
-            for stale_order in stale_orders:
-                owners, _ = one_run(given, order, stale_order, members_count, alike, False, no_deadline)
-                if fresh:
-                    common[:] = owners
-                    fresh = False
-                elif not _narrow(common, owners, given.topic_of, only):
-                    return common
-        if not _next_order(order):
-            return common
-
-
-@inner_kernel
-def _narrow(common: Int32s, owners: Int32s, topic_of: Int32s, only: Int32s) -> bool:
-    """Leave open where another run differs; returns whether any partition of several subscribers is still the same in all."""
-    any_left = False
-    for partition in range(len(common)):
-        if common[partition] != owners[partition]:
-            common[partition] = OPEN
-        any_left |= common[partition] >= 0 and only[topic_of[partition]] == NONE
-    return any_left
-
-
-@inner_kernel
-def _next_order(order: Int32s) -> bool:
-    """The next permutation in lexicographic order; False after the last."""
-    i = len(order) - 2
-    while i >= 0 and order[i] > order[i + 1]:
-        i -= 1
-    if i < 0:
-        return False
-    j = len(order) - 1
-    while order[j] < order[i]:
-        j -= 1
-    order[i], order[j] = order[j], order[i]
-    order[i + 1 :] = order[i + 1 :][::-1].copy()
-    return True
+    runs = (
+        one_run(
+            given._replace(leader_racks=numbers[given.leader_racks]),
+            np.array(order, np.int32),
+            stale_order,
+            members_count,
+            alike,
+            False,
+            NEVER,  # as many runs as take some tenths of a second
+        )[0]
+        for order, numbers, stale_order in product(permutations(topics), rack_numbers, stale_orders)
+    )
+    common, of_several = next(runs), only[given.topic_of] == NONE
+    for owners in runs:
+        common[common != owners] = OPEN
+        if not (of_several & (common >= 0)).any():
+            break
+    return common
 
 
 @kernel

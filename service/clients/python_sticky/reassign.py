@@ -44,14 +44,12 @@ class Workspace(NamedTuple):
     """Room to work in.
 
     heap, where : int32[members]   the subscribers of the topic at hand
-    size : int64[1]                their number
     extra : bool[members]          members that have been set aside, and count with no partitions
     chance : int64[1]              how often one of several was chosen from a set
     """
 
     heap: Int32s
     where: Int32s
-    size: Int64s
     extra: Bools
     chance: Int64s
 
@@ -76,7 +74,6 @@ def even_out(
     work = Workspace(
         np.empty(members, np.int32),
         np.zeros(members, np.int32),
-        np.zeros(1, np.int64),
         np.zeros(members, np.bool_),
         np.zeros(1, np.int64),
     )
@@ -139,9 +136,15 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     moves, last, looked_at = 0, NONE, 0
     for run in range(len(state.runs) - 1):
         of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
-        if len(of_run) == 0 or not _gather(state, work, state.topic_of[of_run[0]]):
+        if len(of_run) == 0:
             continue
-        heap = work.heap[: work.size[0]]
+        topic = state.topic_of[of_run[0]]
+        start, stop = state.subscribers_of[topic], state.subscribers_of[topic + 1]
+        if stop - start < 2:
+            continue
+        heap = work.heap[: stop - start]  # all take part
+        put(state.subscribers[start:stop], heap, 0)
+        heapify(heap, stop - start, work.where, state.keys)
         for partition in of_run:
             looked_at += 1
             if looked_at % OFTEN == 0 and is_over(deadline):
@@ -164,7 +167,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
                 continue
             if state.has_stale_claims and _balanced(state, owner, fewest):
                 return SETTLED, last, moves, movements
-            moved, topic = partition, state.topic_of[partition]
+            moved = partition
             pair = opposite(movements, topic, partition, owner, to)
             if pair != NONE:
                 work.chance[0] += movements.pairs[pair, SIZE] > 1
@@ -175,17 +178,6 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
             moves += 1
             last = moved
     return SETTLED, last, moves, movements
-
-
-@inner_kernel
-def _gather(state: State, work: Workspace, topic: int) -> bool:
-    """Make a heap of the topic's subscribers, if there are two or more; then all of them take part."""
-    start, stop = state.subscribers_of[topic], state.subscribers_of[topic + 1]
-    if stop - start < 2:
-        return False
-    work.size[0] = put(state.subscribers[start:stop], work.heap, 0)
-    heapify(work.heap, stop - start, work.where, state.keys)
-    return True
 
 
 @inner_kernel

@@ -45,8 +45,8 @@ def distribution(indices: Int32s, holders: int) -> tuple[Int64s, Spread]:
 
     indices : int32[...]; holders : at least one
     """
-    counts, least, most, total, squares = _counted(indices, holders)
-    return counts, _spread(least, most, total, squares, holders)
+    counts = occurrences(indices, holders)
+    return counts, spread(counts)
 
 
 def _spread(least: float, most: float, total: float, squares: float, holders: int) -> Spread:
@@ -93,11 +93,3 @@ def occurrences(indices: Int32s, holders: int) -> Int64s:
         if 0 <= index < holders:
             counts[index] += 1
     return counts
-
-
-@brief_kernel
-def _counted(indices: Int32s, holders: int) -> tuple[Int64s, int, int, int, float]:
-    """The results of ``occurrences``, and of ``_moments`` of those."""
-    counts = occurrences(indices, holders)
-    least, most, total, squares = _moments(counts, holders)
-    return counts, least, most, total, squares

@@ -15,7 +15,6 @@ from service.core.partitioners.side_by_side import (
     are_hashed,
     fill,
     in_rows,
-    words_of,
 )
 
 _BASIS, _BYTE = np.uint32(0x811C9DC5), np.uint32(0xFF)
@@ -38,7 +37,7 @@ def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
 @inner_kernel
 def _mix_pairs(offsets: Int32s, data: Bytes, end: np.uint64, hashes: UInt32s, pairs: UInt64s) -> None:
     """Mix in the first ``end`` bytes of each key."""
-    words = words_of(pairs)
+    words = pairs.view(np.uint32)
     for begin in range(np.uint64(0), end, np.uint64(8 * PAIRS)):
         for row in range(fill(offsets, data, begin, end, pairs)):
             for i in range(np.uint64(len(hashes))):

@@ -21,12 +21,6 @@ def _to_int32(x: float) -> np.int64:
     return np.int64(np.int32(np.int64(x)))
 
 
-@inner_kernel
-def _shifted(x: float, bits: int) -> np.int64:
-    """``x >>> bits``."""
-    return (_to_int32(x) & 0xFFFFFFFF) >> bits
-
-
 @kernel
 def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
@@ -39,7 +33,7 @@ def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
             for b in range(min(4, length - 4 * block)):
                 k += np.int64(data[start + 4 * block + b]) << (8 * b)
             x = float(np.int32(k)) * _M
-            x = float(_to_int32(x) ^ _to_int32(float(_shifted(x, 24))))
+            x = float(_to_int32(x) ^ ((_to_int32(x) & 0xFFFFFFFF) >> 24))
             x *= _M
             h *= _M
             h = float(_to_int32(h) ^ _to_int32(x))
@@ -52,9 +46,9 @@ def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
                 h = float(_to_int32(h) ^ (np.int64(data[last + 1]) << 8))
             h = float(_to_int32(h) ^ np.int64(data[last]))
             h *= _M
-        h = float(_to_int32(h) ^ _to_int32(float(_shifted(h, 13))))
+        h = float(_to_int32(h) ^ ((_to_int32(h) & 0xFFFFFFFF) >> 13))
         h *= _M
-        hashes[i] = np.int32(_to_int32(h) ^ _to_int32(float(_shifted(h, 15))))
+        hashes[i] = np.int32(_to_int32(h) ^ ((_to_int32(h) & 0xFFFFFFFF) >> 15))
     return hashes
 
 

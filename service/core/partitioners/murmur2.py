@@ -15,7 +15,6 @@ from service.core.partitioners.side_by_side import (
     UInt64s,
     fill,
     have_one_length,
-    words_of,
 )
 from service.core.words import word
 
@@ -72,7 +71,7 @@ def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32
 @inner_kernel
 def _mix_pairs(offsets: Int32s, data: Bytes, hashes: UInt32s, pairs: UInt64s) -> np.uint64:
     """Mix in all pairs of words, and return how many bytes of each key they are."""
-    whole, words = np.uint64(offsets[1] - offsets[0]) & ~np.uint64(7), words_of(pairs)
+    whole, words = np.uint64(offsets[1] - offsets[0]) & ~np.uint64(7), pairs.view(np.uint32)
     for begin in range(np.uint64(0), whole, np.uint64(8 * PAIRS)):
         for row in range(fill(offsets, data, begin, whole, pairs)):
             for i in range(np.uint64(len(hashes))):

@@ -25,7 +25,6 @@ from service.core.partitioners.side_by_side import (
     are_hashed,
     fill,
     in_rows,
-    words_of,
 )
 from service.core.words import long_word, rotl32, rotl64, word
 
@@ -95,7 +94,7 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool
 @inner_kernel
 def _mix_pairs(offsets: Int32s, data: Bytes, end: np.uint64, hashes: UInt32s, pairs: UInt64s) -> None:
     """Mix in the first ``end`` bytes of each key."""
-    words = words_of(pairs)
+    words = pairs.view(np.uint32)
     for begin in range(np.uint64(0), end, np.uint64(8 * PAIRS)):
         for row in range(fill(offsets, data, begin, end, pairs)):
             for i in range(np.uint64(len(hashes))):

@@ -2,7 +2,7 @@
 
 Some pairs of each key are first put into rows: one key after the other, as they are in memory, and in a loop of its own. LLVM
 would otherwise gather words from all over the keys, which takes longer than hashing them. A hash of 32 bits takes the words of a
-pair by ``words_of``: a loop over 64 bits has vectors of half as many keys.
+pair by a view: a loop over 64 bits has vectors of half as many keys.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ UInt32s = npt.NDArray[np.uint32]
 UInt64s = npt.NDArray[np.uint64]
 
 TWO, ONE = np.uint64(2), np.uint64(1)
-"""Of row r of ``words_of``, ``[r, TWO * i]`` and ``[r, TWO * i + ONE]`` are the words of key i."""
+"""Of row r of pairs, viewed as words, ``[r, TWO * i]`` and ``[r, TWO * i + ONE]`` are those of key i, the lower half first."""
 
 TOGETHER: Final = 128
 """Keys per batch: the loops over fewer are short, and more leave the L1 cache."""
@@ -71,9 +71,3 @@ def fill(offsets: Int32s, data: Bytes, begin: int, end: np.uint64, pairs: UInt64
         for i in range(np.uint64(len(offsets) - 1)):
             pairs[rows - ONE, i] = long_word(data, start + i * length + np.uint64(8) * (rows - ONE))
     return rows
-
-
-@inner_kernel
-def words_of(pairs: UInt64s) -> UInt32s:
-    """uint32[PAIRS, 2 * TOGETHER], the words of pairs, the same memory: the first of each pair is the lower half."""
-    return pairs.view(np.uint32)

@@ -184,12 +184,6 @@ def _check_index(index: int, brokers: int, request: PlacementRequest, *, buffere
 
 
 @inner_kernel
-def _int(number: int) -> int:
-    """What Java's int makes of a sum or product."""
-    return int(np.int64(np.int32(number)))
-
-
-@inner_kernel
 def _remainder(number: int, divisor: int) -> int:
     """Java's %: the sign is the number's."""
     return number % divisor if number >= 0 else -(-number % divisor)
@@ -198,17 +192,17 @@ def _remainder(number: int, divisor: int) -> int:
 @inner_kernel
 def _replica_index(first: int, shift: int, counter: int, brokers: int) -> int:
     """AdminUtils.replicaIndex."""
-    return _remainder(first + 1 + _remainder(_int(shift + counter), brokers - 1), brokers)
+    return _remainder(first + 1 + _remainder(int(np.int32(shift + counter)), brokers - 1), brokers)
 
 
 @kernel
 def fill_rack_unaware(brokers: int, first_id: int, start: int, shift: int, placement: Int32s) -> int:
     """Fills ``placement``; returns 0, or the negative index at which Java's list access fails."""
     for row in range(len(placement)):
-        partition = _int(first_id + row)
+        partition = int(np.int32(first_id + row))
         if partition > 0 and partition % brokers == 0:
-            shift = _int(shift + 1)
-        first = _remainder(_int(partition + start), brokers)
+            shift = int(np.int32(shift + 1))
+        first = _remainder(int(np.int32(partition + start)), brokers)
         if first < 0:
             return first
         placement[row, 0] = first
@@ -230,16 +224,16 @@ def fill_rack_aware(racks: Int32s, first_id: int, start: int, shift: int, positi
     rack_used_by = np.full(racks_count, -1, np.int64)
     broker_used_by = np.full(brokers, -1, np.int64)
     for row in range(len(positions)):
-        partition = _int(first_id + row)
+        partition = int(np.int32(first_id + row))
         if partition > 0 and partition % brokers == 0:
-            shift = _int(shift + 1)
-        first = _remainder(_int(partition + start), brokers)
+            shift = int(np.int32(shift + 1))
+        first = _remainder(int(np.int32(partition + start)), brokers)
         if first < 0:
             return first
         positions[row, 0] = first
         rack_used_by[racks[first]] = broker_used_by[first] = row
         racks_used, brokers_used = 1, 1
-        scaled, counter = _int(shift * racks_count), 0
+        scaled, counter = int(np.int32(shift * racks_count)), 0
         for replica in range(1, positions.shape[1]):
             while True:
                 index = _replica_index(first, scaled, counter, brokers)

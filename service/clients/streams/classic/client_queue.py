@@ -47,7 +47,8 @@ def enter(queue: ClientQueue, client: int) -> None:
     """PriorityQueue.add, after PriorityQueue.remove if the client is in the queue."""
     at = queue.where[client]
     if at != NONE:
-        last = _pop(queue, client)
+        queue.size[0] -= 1
+        last, queue.where[client] = queue.heap[queue.size[0]], NONE
         if last != client:
             _sift_down(queue, at, last)
             if queue.heap[at] == last:
@@ -66,7 +67,8 @@ def poll(queue: ClientQueue, able: Bools) -> int:
     count, first = 0, NONE
     while queue.size[0] > 0:
         client = queue.heap[0]
-        last = _pop(queue, client)
+        queue.size[0] -= 1
+        last, queue.where[client] = queue.heap[queue.size[0]], NONE
         if last != client:
             _sift_down(queue, 0, last)
         if able[client]:
@@ -83,23 +85,9 @@ def poll(queue: ClientQueue, able: Bools) -> int:
 
 
 @borrowing_kernel
-def _pop(queue: ClientQueue, client: int) -> int:
-    """The last client of the heap leaves its place, and this one is out of the queue."""
-    queue.size[0] -= 1
-    queue.where[client] = NONE
-    return int(queue.heap[queue.size[0]])
-
-
-@borrowing_kernel
 def _is_before(queue: ClientQueue, a: int, b: int) -> bool:
     loads = queue.loads
     return bool(loads[a] < loads[b] or (loads[a] == loads[b] and a < b))
-
-
-@borrowing_kernel
-def _put(queue: ClientQueue, at: int, client: int) -> None:
-    queue.heap[at] = client
-    queue.where[client] = at
 
 
 @borrowing_kernel
@@ -108,9 +96,10 @@ def _sift_up(queue: ClientQueue, at: int, client: int) -> None:
         parent = (at - 1) >> 1
         if not _is_before(queue, client, queue.heap[parent]):
             break
-        _put(queue, at, queue.heap[parent])
+        queue.heap[at] = queue.heap[parent]
+        queue.where[queue.heap[at]] = at
         at = parent
-    _put(queue, at, client)
+    queue.heap[at], queue.where[client] = client, at
 
 
 @borrowing_kernel
@@ -122,6 +111,7 @@ def _sift_down(queue: ClientQueue, at: int, client: int) -> None:
             child += 1
         if not _is_before(queue, queue.heap[child], client):
             break
-        _put(queue, at, queue.heap[child])
+        queue.heap[at] = queue.heap[child]
+        queue.where[queue.heap[at]] = at
         at = child
-    _put(queue, at, client)
+    queue.heap[at], queue.where[client] = client, at

@@ -61,9 +61,3 @@ def hand_out(held: Held, clients: Sequence[Client], tasks: Sequence[int]) -> Non
 def has(held: Held, client: int, task: int) -> bool:
     """Is the task assigned to the client, as active or standby task?"""
     return bool(held.owners[task] == client or held.standby[task, client])
-
-
-@inner_kernel
-def load(held: Held, client: int) -> float:
-    """Tasks ÷ threads."""
-    return float(held.counts[client] / held.capacities[client])

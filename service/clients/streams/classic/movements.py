@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.clients.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
-from service.clients.streams.classic.held import Held, has, load
+from service.clients.streams.classic.held import Held, has
 from service.clients.streams.classic.standbys import enter_all
 from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
 from service.core.heap import sift_down, sift_up
@@ -80,7 +80,8 @@ def _move_active(held: Held, states: States, warmups: WarmUps, deadline: Deadlin
         held.counts[source] += not swaps
         held.owners[task] = source
         held.counts[destination] -= 1
-        if swaps or _take(warmups):
+        warmups.left[0] -= not swaps
+        if swaps or warmups.left[0] >= 0:
             held.counts[destination] += not held.standby[task, destination]
             held.standby[task, destination] = True
             warmups.who[task, destination] |= not swaps
@@ -108,7 +109,8 @@ def _move_standby(held: Held, states: States, warmups: WarmUps, deadline: Deadli
             continue
         held.standby[task, source] = True
         held.counts[source] += 1
-        if not _take(warmups):
+        warmups.left[0] -= 1
+        if warmups.left[0] < 0:
             held.counts[destination] -= held.standby[task, destination]
             held.standby[task, destination] = False
         _enter_both(held, queue, source, destination)
@@ -117,14 +119,9 @@ def _move_standby(held: Held, states: States, warmups: WarmUps, deadline: Deadli
 
 
 @inner_kernel
-def _take(warmups: WarmUps) -> bool:
-    warmups.left[0] -= 1
-    return bool(warmups.left[0] >= 0)
-
-
-@inner_kernel
 def _enter_both(held: Held, queue: ClientQueue, source: int, destination: int) -> None:
-    queue.loads[source], queue.loads[destination] = load(held, source), load(held, destination)
+    for client in (source, destination):
+        queue.loads[client] = held.counts[client] / held.capacities[client]
     enter(queue, source)
     enter(queue, destination)
 

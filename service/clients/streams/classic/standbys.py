@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.clients.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
-from service.clients.streams.classic.held import Held, has, load
-from service.clients.streams.classic.tags import Tags, has_any, use
+from service.clients.streams.classic.held import Held, has
+from service.clients.streams.classic.tags import Tags, use
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
@@ -55,8 +55,9 @@ def assign_standbys(held: Held, replicas: int, tags: Tags, order: Int64s, deadli
             client = poll(queue, able)
             if client == NONE:
                 break
-            _give(held, client, task)
-            queue.loads[client] = load(held, client)
+            held.standby[task, client] = True
+            held.counts[client] += 1
+            queue.loads[client] = held.counts[client] / held.capacities[client]
             enter(queue, client)
     return 0
 
@@ -72,11 +73,13 @@ def _spread(held: Held, queue: ClientQueue, tags: Tags, task: int, replicas: int
         use(tags, last, given + 1, used)
         _have_not(held, task, able)
         for client in range(len(able)):
-            able[client] &= not has_any(tags, client, used)
+            for i in range(tags.first[client], tags.first[client + 1]):
+                able[client] &= not used[tags.tags[i]]
         last = poll(queue, able)
         if last == NONE:
             return int(replicas - given)
-        _give(held, last, task)
+        held.standby[task, last] = True
+        held.counts[last] += 1
     return 0
 
 
@@ -84,7 +87,7 @@ def _spread(held: Held, queue: ClientQueue, tags: Tags, task: int, replicas: int
 def enter_all(held: Held, queue: ClientQueue) -> None:
     """All clients enter, one after the other, with the loads that they have now."""
     for client in range(len(held.counts)):
-        queue.loads[client] = load(held, client)
+        queue.loads[client] = held.counts[client] / held.capacities[client]
     for client in range(len(held.counts)):
         enter(queue, client)
 
@@ -93,9 +96,3 @@ def enter_all(held: Held, queue: ClientQueue) -> None:
 def _have_not(held: Held, task: int, able: Bools) -> None:
     for client in range(len(able)):
         able[client] = not has(held, client, task)
-
-
-@inner_kernel
-def _give(held: Held, client: int, task: int) -> None:
-    held.standby[task, client] = True
-    held.counts[client] += 1

@@ -77,9 +77,3 @@ def use(tags: Tags, client: int, count: int, used: Bools) -> None:
                 used[start:stop] = False
             else:
                 used[tags.tags[i]] = True
-
-
-@inner_kernel
-def has_any(tags: Tags, client: int, used: Bools) -> bool:
-    """Has the client one of the tags that are used?"""
-    return bool(np.any(used[tags.tags[tags.first[client] : tags.first[client + 1]]]))

@@ -7,9 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from service.core.assignors.classic.sticky.movements import alike, copied, move, no_movements, partition_to_move
+from service.core.assignors.classic.sticky.movements import alike, copied, first_of, move, no_movements, opposite
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import TREED
+from service.core.model import NONE
 from tests.support.jvm import kafka_jvm
 
 MEMBERS = 3
@@ -60,7 +61,8 @@ def test_sends_back_the_partition_that_javas_set_gives_first(seed, stride):
     for _ in range(300):
         partition = rng.randrange(len(ids))
         to = rng.choice([member for member in range(MEMBERS) if member != holders[partition]])
-        moved = partition_to_move(movements, 0, partition, holders[partition], to)
+        pair = opposite(movements, 0, partition, holders[partition], to)
+        moved = partition if pair == NONE else first_of(movements, pair)
         assert int(ids[moved]) == there.to_move(int(ids[partition]), holders[partition], to)
         movements = move(movements, 0, moved, holders[moved], to)
         there.move(int(ids[moved]), holders[moved], to)

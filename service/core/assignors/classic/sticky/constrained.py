@@ -294,7 +294,12 @@ def _match(
         length = _enqueue(queue, length, member, racks.of_members[member])
     for partition in _fewest_consumers_first(free, racks):
         here = _nearest(circle, at, racks, partition)
-        entry = _first_entry(queue, racks, partition) if here == NONE and more > 0 else NONE
+        entry = NONE
+        if here == NONE and more > 0:
+            for i in range(racks.offsets[partition], racks.offsets[partition + 1]):
+                head = queue.head[racks.values[i]]
+                if head != NONE and (entry == NONE or head < entry):
+                    entry = head
         if here != NONE:
             place = circle.places[here]
             member, at = under_quota[place], place + 1
@@ -348,17 +353,6 @@ def _next_alive(following: Int32s, at: int) -> int:
 
 
 @inner_kernel
-def _first_entry(queue: _Queue, racks: _Racks, partition: int) -> int:
-    """The first entry of the queue on a rack of the partition, or NONE."""
-    first = NONE
-    for i in range(racks.offsets[partition], racks.offsets[partition + 1]):
-        entry = queue.head[racks.values[i]]
-        if entry != NONE and (first == NONE or entry < first):
-            first = entry
-    return first
-
-
-@inner_kernel
 def _enqueue(queue: _Queue, length: int, member: int, rack: int) -> int:
     """Put a member at the end of the queue, and of its rack's; returns the new length."""
     queue.members[length] = member
@@ -398,7 +392,14 @@ def deal(free: int, under_quota: Int32s, at_quota: Int32s, held: Int32s, minimum
     head, tail = 0, put(at_quota, queue, 0)
     circle = under_quota.copy()
     size, at, stay = len(circle), 0, 0
-    i = _deal_rounds(takers, circle, held, minimum)
+    rounds = free // size if size else 0  # in which no member leaves the circle
+    for member in circle:
+        rounds = min(rounds, minimum - held[member] - 1)
+    for member in circle:
+        held[member] += rounds
+    for i in range(rounds):
+        put(circle, takers, i * size)
+    i = rounds * size
     while i < free:
         if at == size:
             size, at, stay = stay, 0, 0
@@ -420,18 +421,3 @@ def deal(free: int, under_quota: Int32s, at_quota: Int32s, held: Int32s, minimum
         takers[i] = member
         i += 1
     return takers, True
-
-
-@inner_kernel
-def _deal_rounds(takers: Int32s, circle: Int32s, held: Int32s, minimum: int) -> int:
-    """Deal as long as no member leaves the circle; returns how many partitions that are. takers, held : written"""
-    if len(circle) == 0:
-        return 0
-    rounds = len(takers) // len(circle)
-    for member in circle:
-        rounds = min(rounds, minimum - held[member] - 1)
-    for member in circle:
-        held[member] += rounds
-    for i in range(rounds):
-        put(circle, takers, i * len(circle))
-    return rounds * len(circle)

@@ -67,34 +67,24 @@ def explain(group: Group, assignment: Assignment, limit: int, rules: Rules = PRE
 
 def changing_hands(group: Group, claims: Claims, phases: Constrained | General, rules: Rules) -> Bools:
     """bool[partitions], which partitions their new members have to wait for."""
-    new_owners, duplicates = phases.new_owners, phases.duplicates
     if isinstance(phases, Constrained):
-        returned = rules.returned_change_hands
-        return _changing(new_owners, phases.kept, claims.owners, claims.contested, len(duplicates) > 0, returned)
-    duplicates = duplicates if len(duplicates) else np.full_like(new_owners, NONE)
+        return _changing(phases, claims, returned=rules.returned_change_hands)
+    new_owners = phases.new_owners
+    duplicates = phases.duplicates if len(phases.duplicates) else np.full_like(new_owners, NONE)
     return _losing(group.owned.offsets, group.owned.values, new_owners, duplicates)
 
 
-@kernel
-def _changing(
-    new_owners: Int32s,
-    kept: Int32s,
-    owners: Int32s,
-    contested: Bools,
-    any_duplicates: bool,  # noqa: FBT001
-    returned: bool,  # noqa: FBT001
-) -> Bools:
+def _changing(phases: Constrained, claims: Claims, *, returned: bool) -> Bools:
     """The partitions that were given, and were contested or had an owner who does not keep them.
 
-    any_duplicates : are partitions perhaps kept and given?
     returned : also those that their owner gave up and got back?
     """
-    changing = np.empty(len(new_owners), np.bool_)
-    for partition in range(len(new_owners)):
-        free, owner = kept[partition] == NONE, owners[partition]
-        lost = (owner != NONE) & free & (returned | (owner != new_owners[partition]))
-        changing[partition] = (new_owners[partition] != NONE) & (free | any_duplicates) & (contested[partition] | lost)
-    return changing
+    free, owners = phases.kept == NONE, claims.owners
+    lost = free & (owners != NONE)
+    if not returned:
+        lost &= owners != phases.new_owners
+    changing: Bools = (lost | claims.contested) & (phases.new_owners != NONE)
+    return changing if len(phases.duplicates) else changing & free
 
 
 def parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:

@@ -11,7 +11,7 @@ import numpy as np
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.heap import heapify, sift_down
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Int32s, Int64s
+from service.core.model import NONE
 from service.core.ragged import grouped_arrays, put
 
 _FEW: Final = 4
@@ -38,22 +38,16 @@ def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT
                 continue
             place += 1
             if place <= _FEW:
-                give(state, partition, _with_fewest(subscribers, state.keys))
+                best = subscribers[0]
+                for member in subscribers:
+                    best = member if state.keys[member] < state.keys[best] else best
+                give(state, partition, best)
                 continue
             if place == _FEW + 1:
                 put(subscribers, heap, 0)
                 heapify(heap, len(subscribers), where, state.keys)
             give(state, partition, heap[0])
             sift_down(heap, len(subscribers), where, state.keys, 0)
-
-
-@inner_kernel
-def _with_fewest(members: Int32s, keys: Int64s) -> int:
-    """The member with the smallest key."""
-    best = members[0]
-    for member in members:
-        best = member if keys[member] < keys[best] else best
-    return int(best)
 
 
 @inner_kernel

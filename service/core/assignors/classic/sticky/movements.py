@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of, with_more_room
+from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of
 from service.core.jvm.ordering import DEFAULT_CAPACITY, HEAD, KEY_COLUMNS, doubled, empty, enter, remove, threshold
 from service.core.jvm.red_black import SPREAD, Rows
 from service.core.kernels import inner_kernel, kernel
@@ -87,13 +87,6 @@ def opposite(movements: Movements, topic: int, partition: int, owner: int, to: i
 
 
 @kernel
-def partition_to_move(movements: Movements, topic: int, partition: int, owner: int, to: int) -> int:
-    """What really moves when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved)."""
-    pair = opposite(movements, topic, partition, owner, to)
-    return partition if pair == NONE else first_of(movements, pair)
-
-
-@kernel
 def first_of(movements: Movements, pair: int) -> int:
     """The first partition of the pair's set, which is not empty."""
     bucket = movements.pairs[pair, START]
@@ -109,7 +102,9 @@ def move(movements: Movements, topic: int, partition: int, owner: int, to: int) 
     pair = movements.pair_of[partition]
     if pair != NONE:
         source = movements.pairs[pair, SOURCE]
-        _take_out(movements, pair, partition)
+        remove(partition, movements.keys, _table(movements, pair))
+        movements.pairs[pair, SIZE] -= 1
+        movements.pair_of[partition] = NONE
     if source != to:
         movements = _put_in(movements, topic, source, to, partition)
     return movements
@@ -160,20 +155,18 @@ def _table(movements: Movements, pair: int) -> Rows:
 
 
 @inner_kernel
-def _take_out(movements: Movements, pair: int, partition: int) -> None:
-    remove(partition, movements.keys, _table(movements, pair))
-    movements.pairs[pair, SIZE] -= 1
-    movements.pair_of[partition] = NONE
-
-
-@inner_kernel
 def _put_in(movements: Movements, topic: int, source: int, owner: int, partition: int) -> Movements:
     place = place_of(movements.pairs, movements.slots, topic, source, owner)
     pair = movements.slots[place]
     if pair == NONE:
         pair = movements.used[0]
         if pair == len(movements.pairs):
-            m, (pairs, slots) = movements, with_more_room(movements.pairs, movements.slots)
+            m = movements
+            pairs = np.zeros((2 * pair, COLUMNS), np.int32)
+            pairs[:pair] = m.pairs
+            slots = np.full(2 * len(m.slots), NONE, np.int32)
+            for other in range(pair):
+                slots[place_of(pairs, slots, pairs[other, TOPIC], pairs[other, SOURCE], pairs[other, OWNER])] = other
             movements = Movements(m.spread, m.keys, m.pair_of, pairs, slots, m.buckets, m.used)
             place = place_of(pairs, slots, topic, source, owner)
         movements.used[0] += 1

@@ -28,14 +28,3 @@ def place_of(pairs: Rows, slots: Int32s, topic: int, source: int, owner: int) ->
             break
         place = (place + 1) & (len(slots) - 1)
     return int(place)
-
-
-@inner_kernel
-def with_more_room(pairs: Rows, slots: Int32s) -> tuple[Rows, Int32s]:
-    """Twice the room for pairs, all of which are in use, and for their index."""
-    more = np.zeros((2 * len(pairs), pairs.shape[1]), np.int32)
-    more[: len(pairs)] = pairs
-    index = np.full(2 * len(slots), NONE, np.int32)
-    for pair in range(len(pairs)):
-        index[place_of(more, index, pairs[pair, TOPIC], pairs[pair, SOURCE], pairs[pair, OWNER])] = pair
-    return more, index

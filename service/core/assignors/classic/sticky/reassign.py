@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.racks import on_rack
-from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
+from service.core.assignors.classic.sticky.movements import Movements, alike, copied, first_of, move, opposite
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
-from service.core.model import NONE, Bools, Int32s
+from service.core.model import NONE, Int32s
 from service.core.ragged import put
 
 SETTLED: Final = 0
@@ -71,16 +71,11 @@ def even_out(
             break
     restored = False
     if status == SETTLED and not fresh and moves[1] > 0:
-        restored = bool(inequality(state.counts, state.taking_part) >= inequality(counts, state.taking_part))
+        taking_part = state.taking_part  # getBalanceScore is an int of Java, with its overflow
+        restored = bool(np.int32(differences(state.counts[taking_part])) >= np.int32(differences(counts[taking_part])))
         if restored:
             put(before, state.new_owners, 0)
     return status, at, (passes[0], passes[1]), (moves[0], moves[1]), restored
-
-
-@inner_kernel
-def inequality(counts: Int32s, taking_part: Bools) -> np.int32:
-    """``differences`` (getBalanceScore) in Java's int with its overflow."""
-    return np.int32(differences(counts[taking_part]))
 
 
 @inner_kernel
@@ -174,7 +169,8 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
                 return NULL_POINTER, partition, moves, movements
 
             topic = state.topic_of[partition]
-            moved = partition_to_move(movements, topic, partition, owner, to)
+            pair = opposite(movements, topic, partition, owner, to)
+            moved = partition if pair == NONE else first_of(movements, pair)  # getTheActualPartitionToBeMoved
             if size == 0:
                 size = _gather(state, start, stop, heap, where)
             movements = shift(state, movements, heap[:size], where, topic, moved, to)
@@ -213,22 +209,18 @@ def _gather(state: State, start: int, stop: int, heap: Int32s, where: Int32s) ->
 
 @borrowing_kernel
 def _target(state: State, topic: int, partition: int, owner: int, fewest: int, all_take_part: bool) -> int:  # noqa: FBT001
-    """Where the partition goes, if it moves: back, or to the subscriber with the fewest; or _STAY, or _THROW."""
-    if state.previous_owners[partition] != NONE:
-        back = _back(state, owner, state.previous_owners[partition])
-        if back != _STAY:
-            return back
+    """Where the partition goes, if it moves: back to the member of an older generation that claims it, or to the subscriber with
+    the fewest; or _STAY, or _THROW.
+    """
+    previous = state.previous_owners[partition]
+    if previous != NONE:
+        if not state.taking_part[previous]:
+            return _THROW
+        if state.counts[owner] > state.counts[previous] + 1:
+            return int(previous)
     if not all_take_part:
         return _to_fewest(state, topic, partition, owner, fewest)
     return fewest if state.counts[owner] > state.counts[fewest] + 1 else _STAY
-
-
-@borrowing_kernel
-def _back(state: State, owner: int, previous_owner: int) -> int:
-    """Does a partition go back to the member of an older generation that claims it? Then that; or _STAY, or _THROW."""
-    if not state.taking_part[previous_owner]:
-        return _THROW
-    return previous_owner if state.counts[owner] > state.counts[previous_owner] + 1 else _STAY
 
 
 @inner_kernel
