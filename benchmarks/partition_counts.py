@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
-from service.cli.asking import ask_stream
+from service.cli.asking import decide_stream
 from service.planner.sizing.counter import KeyCounter
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def memory(count: int = 2_000_000, times: int = 10) -> Iterator[Sides]:
 
 if __name__ == "__main__":
     fields = {"partitions_counts": [12, 24, 1000], "current_partitions_count": 12}
-    ask_stream("/v1/partition-count-plans", fields, batches(int(sys.argv[1])))
+    decide_stream("/v1/partition-count-plans", fields, batches(int(sys.argv[1])))

@@ -133,7 +133,7 @@ def test_commands_and_metrics(tmp_path: Any) -> None:
     file.write_text(json.dumps(snapshot))
     result = CliRunner().invoke(main, ["verify", "--snapshot", str(file), "--output", "table"])
     assert result.exit_code == 0
-    assert "1 alike" in result.stdout
+    assert "1 of 1 is as Kafka would have it." in result.stdout
     result = CliRunner().invoke(main, ["assign", "--snapshot", str(file), "--group", "etl"])
     told = [each for each in json.loads(result.stdout)["rounds"][0]["assignments"] if each["connectors"] or each["tasks"]]
     assert (result.exit_code, told) == (0, [])
