@@ -57,9 +57,9 @@ def _takers(sizes: Int32s, count: int) -> Int32s:
 def _ends(takers: Int32s, step: int) -> Int32s:
     """From each place on, the last in steps of this length up to which all are the same member's: int32[places]."""
     rows = -(-len(takers) // step)
-    grid = np.full(rows * step, NONE, np.int32)
-    grid[: len(takers)] = takers
-    grid = grid.reshape(rows, step)
+    padded = np.full(rows * step, NONE, np.int32)
+    padded[: len(takers)] = takers
+    grid = padded.reshape(rows, step)
     places = np.arange(rows * step, dtype=np.int32).reshape(rows, step)
     places[:-1][grid[:-1] == grid[1:]] = rows * step
     return np.minimum.accumulate(places[::-1])[::-1].ravel()[: len(takers)]

@@ -38,9 +38,9 @@ def effects(planned: Planned) -> Iterator[str]:
         if taken_over:
             yield f"Broker {ids[new]} takes over{part} from broker {ids[old]}."
     for name in names_of(goal) or ("bytes",) * (goal.balance == "bytes"):
-        had, has = (load.spread(name) for load in loads)
-        now = f"{had.max:,.6g} ({had.skew:.2f} times the mean) now"
-        yield f"Of {name}, the fullest broker has {has.max:,.6g} ({has.skew:.2f} times the mean); {now}."
+        before, then = (load.spread(name) for load in loads)
+        now = f"{before.max:,.6g} ({before.skew:.2f} times the mean) now"
+        yield f"Of {name}, the fullest broker has {then.max:,.6g} ({then.skew:.2f} times the mean); {now}."
     yield from _disks(brokers, loads)
     for broker in np.flatnonzero(brokers.demoted & (loads[0].leaders > 0)).tolist():
         led, leads = (int(load.leaders[broker]) for load in loads)
@@ -197,8 +197,7 @@ def warnings(planned: Planned) -> Iterator[str]:
         worst = int(lost[np.argmin(racks_then[lost] - racks_now[lost])])
         name = placements.name(changed[worst])
         subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
-        after = int(racks_then[worst])
-        yield f"{subject} is on {counted(after, 'rack')} afterwards, {racks_now[worst]} now."
+        yield f"{subject} is on {counted(int(racks_then[worst]), 'rack')} afterwards, {racks_now[worst]} now."
     yield from _in_sync(planned)
     yield from _no_way_back(planned)
     endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)

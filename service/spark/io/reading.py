@@ -303,9 +303,7 @@ def _read_json(spark: SparkSession, source: Source, names: Collection[str]) -> D
     is_object = _is_object(source)
     by_first = names and "samplingratio" not in given
     first = _fields_of_first(lines.where(is_object), {*names} - {*folders}, source) if by_first else None
-    fields = first
-    if fields is None:
-        fields = [field for field in _fields(spark, source, options) if field.name not in folders]
+    fields = first or [field for field in _fields(spark, source, options) if field.name not in folders]
     marked = F.when(is_object, F.col("value")).otherwise(F.concat(F.lit(MARK), F.make_valid_utf8("value")))
     of_folders = [column(name) for name in folders]
     record = F.from_json("value", types.StructType([*fields, corrupt]), options).alias("record")
