@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,10 +31,14 @@ MACROS = {"$__timeFilter(computed_at)": "computed_at between now() - interval '1
 @pytest.fixture
 def database() -> Iterator[dict[str, str]]:
     """The variables by which ``psql`` finds a new server."""
-    command = [program("pg_virtualenv"), "sh", "-c", "env; echo; read end"]
+    # Run by root, it would make a cluster of the machine's own, which stays if the test is killed.
+    user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+    command = [*user, program("pg_virtualenv"), "sh", "-c", "env; echo; read end"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        lines = [line.rstrip("\n") for line in iter(server.stdout.readline, "\n")]
-        yield {**os.environ, **dict(line.partition("=")[::2] for line in lines if line.startswith("PG"))}
+        lines = [line.rstrip("\n") for line in takewhile("\n".__ne__, server.stdout)]
+        found = dict(line.partition("=")[::2] for line in lines if line.startswith("PG"))
+        assert found, "the server did not start"
+        yield {**os.environ, **found}
         server.communicate()  # the server goes with the end of its input
 
 
