@@ -105,8 +105,9 @@ _FULL: Final = "service.cli.detail"
 
 
 def full() -> bool:
-    """Does the command ask for every figure of the answer, by ``--detail full``?"""
-    return _FULL in click.get_current_context().meta
+    """Does the command ask for every figure of the answer, by ``--detail full``? False without a command."""
+    context = click.get_current_context(silent=True)
+    return context is not None and _FULL in context.meta
 
 
 FORMS: Final = (

@@ -236,7 +236,7 @@ def test_without_racks_nothing_is_said_to_have_moved(client):
     topic = {"brokers": racks, "partitions_count": 12, "replication_factor": 3, "random_seed": 1}
     placements = client.post("/v1/replica-placements", json=topic).json["placements"]
     assert audited(client, {"brokers": racks, "placements": placements})["possible"]
-    verdict = audited(client, {"brokers": [{"broker_id": i} for i in range(6)], "placements": placements})["verdict"]
+    verdict = audited(client, {"brokers": [{"broker_id": i} for i in range(6)], "placements": placements})["conclusion"]
     assert "on brokers without racks; racks are not known (give the rack_id" in verdict
     assert "If the brokers have none: partitions were probably moved" in verdict
 

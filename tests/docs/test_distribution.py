@@ -105,7 +105,7 @@ def test_the_wheel_runs_in_another_folder(installed, tmp_path):
     assert "Usage: partition-allocator" in run(installed / "partition-allocator", "--help", cwd=tmp_path).stdout
     question = tmp_path / "question.json"
     question.write_text('{"partitions_count": 6, "keys": ["order-1"]}')
-    answer = run(installed / "partition-allocator", "partition", str(question), cwd=tmp_path)
+    answer = run(installed / "partition-allocator", "partitions", str(question), cwd=tmp_path)
     assert json.loads(answer.stdout)["partitions"] == [4], answer.stderr
     code = "import service; from partition_allocator import partitions; print(service.__file__, partitions(['order-1'], 6))"
     library = run(installed / "python", "-c", code, cwd=tmp_path)

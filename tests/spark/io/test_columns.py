@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from service.spark.job import Pipeline
 
-NAMES = {"key": "record.key", "topic": "a`b", "partition": "topic partition", "timestamp": "ts.ms`", "size": "value.size.bytes"}
+NAMES = {"key": "record.key", "topic": "a`b", "partition": "topic partition", "timestamp": "ts.ms`", "bytes": "value.size.bytes"}
 ROWS = pa.table(
     {
         NAMES["key"]: ["a", "b", "a", None],
         NAMES["topic"]: ["t"] * 4,
         NAMES["partition"]: [0, 1, 0, -1],
         NAMES["timestamp"]: [0, 1000, 2000, 3000],
-        NAMES["size"]: [1, 2, 3, 4],
+        NAMES["bytes"]: [1, 2, 3, 4],
         "record": ["not the key"] * 4,
     }
 )
@@ -67,14 +67,14 @@ def summary_of(job: str, source: list[str], into: Path, **columns: str) -> dict:
 @pytest.mark.parametrize("source", ["csv", "parquet"], indirect=True)
 def test_any_name_is_the_name_of_a_key(source: list[str], tmp_path: Path) -> None:
     """In scans, which have one way through text by Spark and one through files that tasks read."""
-    skew = summary_of("skew", source, tmp_path / "skew", key=NAMES["key"], size=NAMES["size"])
+    skew = summary_of("skew", source, tmp_path / "skew", key=NAMES["key"], bytes=NAMES["bytes"])
     assert (skew["records"], [key["key"] for key in skew["hottest_keys"]]) == (3, ["a", "b"])
     assert skew["bytes"] == 6  # digits in CSV are a size
     mismatch = summary_of("mismatch", source, tmp_path / "mismatch", key=NAMES["key"], partition=NAMES["partition"])
     assert (mismatch["records"], mismatch["rejected"]["no partition below 2"]) == (3, 1)
 
 
-OF_LOAD = {name: NAMES[name] for name in ("topic", "partition", "size")}
+OF_LOAD = {name: NAMES[name] for name in ("topic", "partition", "bytes")}
 
 
 def without_partition(rejected: Path) -> dict[str, Any]:
@@ -89,10 +89,10 @@ def without_partition(rejected: Path) -> dict[str, Any]:
 def test_any_name_is_a_name_to_every_reader(source: list[str], pipeline: Pipeline, tmp_path: Path) -> None:
     """What a job does with the names after it has read them is the same for all."""
     path, *options = source
-    columns = {f"{name}_column": column for name, column in OF_LOAD.items() if name != "size"}
+    columns = {f"{name}_column": column for name, column in OF_LOAD.items() if name != "bytes"}
     partitions, _, rejected = load_job._measured(
         pipeline, Source.parse(path, dict(option.split("=") for option in options[1:])), {},
-        **columns, size_columns=(OF_LOAD["size"],), time_column=NAMES["timestamp"], topic=None, window_seconds=60,
+        **columns, size_columns=(OF_LOAD["bytes"],), time_column=NAMES["timestamp"], topic=None, window_seconds=60,
     )  # fmt: skip
     assert sorted((row.partition, row.records, row.bytes) for row in partitions.collect()) == [(0, 2, 4), (1, 1, 2)]
     assert rejected["no partition"] == 1

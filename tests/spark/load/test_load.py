@@ -210,7 +210,7 @@ def test_a_live_topic_is_measured_by_its_own_timestamps(broker: Broker, tmp_path
 @pytest.mark.usefixtures("spark")
 def test_what_is_no_record_is_set_aside_and_text_is_read_as_times(tmp_path: Path) -> None:
     """Of CSV everything is text: ISO times, ms since 1970, and what is neither. Names may mean something to Spark."""
-    names = {"topic": "a`b", "partition": "topic partition", "time": "ts.ms`", "size": "value.size.bytes"}
+    names = {"topic": "a`b", "partition": "topic partition", "time": "ts.ms`", "bytes": "value.size.bytes"}
     (tmp_path / "records.csv").write_bytes(
         ",".join([*names.values(), "record.key"]).encode()
         + b"\nt,0,2026-11-21T08:00:00Z,10,k\nt,1,1795248000000,20,k\nt,x,1795248000000,1,k\nt,0,noon,1,k"
