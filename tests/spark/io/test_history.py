@@ -34,7 +34,7 @@ def database() -> Iterator[dict[str, str]]:
     # Run by root, it would make a cluster of the machine's own, which stays if the test is killed.
     user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
     command = [*user, program("pg_virtualenv"), "sh", "-c", "env; echo; read end"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         lines = [line.rstrip("\n") for line in takewhile("\n".__ne__, server.stdout)]
         found = dict(line.partition("=")[::2] for line in lines if line.startswith("PG"))
         assert found, "the server did not start"
