@@ -1,6 +1,5 @@
 """``partition-allocator body``: the request that describes a cluster or a group, to post or to change."""
 
-import sys
 from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
@@ -75,6 +74,5 @@ def tables(*, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...]
     """See ``help`` above."""
     from service.cli.descriptions.pipeline_tables import write_tables  # noqa: PLC0415 - an import that the other commands do not need
 
-    files = [*snapshots, *([file or sys.stdin.buffer] if file or not snapshots else [])]
-    whole = reading.merged([reading.read(one) for one in files])
+    whole = reading.read_all((*snapshots, file) if file else snapshots)
     write_tables(reading.with_racks(whole, racks), folder)

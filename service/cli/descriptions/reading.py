@@ -60,7 +60,7 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
         else:
             _check_no_options(values)
             return text
-    whole = merged(descriptions)
+    whole = reduce(Description.merged, descriptions)
     note(understood(whole))
     try:
         made = make(whole, **values)
@@ -120,9 +120,9 @@ def _parse(text: bytes, name: str) -> Description:
     return description
 
 
-def merged(descriptions: list[Description]) -> Description:
-    """All of them as one."""
-    return reduce(Description.merged, descriptions)
+def read_all(files: Sequence[BinaryIO]) -> Description:
+    """The descriptions in some files as one; without files that of standard input. Raises BadInput, which names file and line."""
+    return reduce(Description.merged, map(read, files or (sys.stdin.buffer,)))
 
 
 def with_racks(description: Description, racks: Iterable[str]) -> Description:

@@ -1,6 +1,5 @@
 """``upgrade``: what an upgrade of clients or brokers, or a change of protocol, does to a cluster."""
 
-import sys
 from io import BufferedReader
 
 import click
@@ -43,7 +42,7 @@ def upgrade(
     snapshot, or output of Kafka's tools; several are merged. Default: standard input.
     """
     announce_compilation()
-    description = reading.merged([reading.read(one) for one in (*files, *snapshots) or (sys.stdin.buffer,)])
+    description = reading.read_all((*files, *snapshots))
     try:
         found = find(description, Software.read(before), Software.read(after), client)
     except InvalidQuestion as error:

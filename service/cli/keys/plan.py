@@ -165,7 +165,7 @@ def _add_topic(
     from service.core.errors import InvalidQuestion  # noqa: PLC0415
     from service.descriptions import bodies  # noqa: PLC0415
 
-    described = reading.merged([reading.read(snapshot) for snapshot in snapshots])
+    described = reading.read_all(snapshots)
     try:
         topic = bodies.partition_count_plan(reading.noted_counts(described), topic_name, has_sizes=has_sizes)
     except InvalidQuestion as error:

@@ -57,7 +57,7 @@ def lint(
         reassignment = parse_json(text)
     except UnreadableDescription as error:
         raise BadInput(f"{file.name}, {error}") from None
-    description = reading.with_racks(reading.merged([reading.read(cluster) for cluster in snapshots]), racks)
+    description = reading.with_racks(reading.read_all(snapshots), racks)
     body = {**bodies.reassignment(description), "reassignment": reassignment, **({"racks": accepted} if accepted else {})}
     answer = ask("/v1/reassignments:lint", body)
     document = loads(answer)
