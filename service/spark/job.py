@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, cast
+
+import click
 
 from service.report.folders import check_folder
 from service.spark.io import early_checks
 from service.spark.io.sources import Source, check_brokers, check_plain, in_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import ModuleType
 
-    import click
     from pyspark.sql import DataFrame, SparkSession
 
     from service.analyses.outcome import Outcome
@@ -100,10 +102,11 @@ class Job:
             check_brokers(source)
 
     @staticmethod
-    def is_small(parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None, most: int) -> bool:
-        """Whether each source is files on this machine of at most so many bytes."""
-        sources = [value for value in parameters.values() if isinstance(value, Source)]
-        return early_checks.is_here(master, settings) and all(early_checks.is_small(source, most) for source in sources)
+    def bytes_here(parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None) -> float:
+        """Bytes of the largest source; infinity unless the job and all its sources are on this machine."""
+        if not early_checks.is_here(master, settings):
+            return math.inf
+        return max((early_checks.bytes_here(value) for value in parameters.values() if isinstance(value, Source)), default=0)
 
     def is_light(self, parameters: Mapping[str, Any]) -> bool:
         """Whether the JVM only starts tasks, which read plain Parquet by themselves, and passes on their results."""

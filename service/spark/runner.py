@@ -69,9 +69,9 @@ def run(
     Raises errors of the core and of the pipeline.
     """
     name = f"partition-allocator {job.name}"
-    small, few = (job.is_small(parameters, master, settings, most) for most in (SMALL_BYTES, FEW_BYTES))
-    light = small or job.is_light(parameters)
-    settings = {**(SMALL if small else {}), **(INTERPRETED if few else {}), **(settings or {})}
+    size = job.bytes_here(parameters, master, settings)
+    light = size <= SMALL_BYTES or job.is_light(parameters)
+    settings = {**(SMALL if size <= SMALL_BYTES else {}), **(INTERPRETED if size <= FEW_BYTES else {}), **(settings or {})}
     Thread(target=_import, args=(job,), daemon=True).start()  # while the JVM starts
     session = spark_session(name, master=master, packages=packages, settings=settings, light=light, verbose=verbose)
     stamp = None if parameters.get("follow") else _stamp(parameters, run_id, append=append)

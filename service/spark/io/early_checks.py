@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from io import TextIOWrapper
@@ -59,14 +60,14 @@ def check(source: Source, columns: Iterable[str]) -> None:
         require_names(names, (name for name in columns if name.partition(".")[0] not in names or name in names), source)
 
 
-def is_small(source: Source, most: int) -> bool:
-    """Whether the source is a file or folder on this machine of at most so many bytes."""
+def bytes_here(source: Source) -> float:
+    """Bytes of a file or folder on this machine, of compressed files ten times as many; infinity for any other source."""
     location = source.location.removeprefix("file://")
     if source.format in ("table", "kafka", "keys") or "://" in location or PATTERN & set(location):
-        return False
+        return math.inf
     path = Path(location)
     files = [path] if path.is_file() else path.rglob("*")
-    return sum(file.stat().st_size * (10 if file.suffix in COMPRESSED else 1) for file in files if file.is_file()) <= most
+    return sum(file.stat().st_size * (10 if file.suffix in COMPRESSED else 1) for file in files if file.is_file())
 
 
 def is_plain_parquet(source: Source) -> bool:

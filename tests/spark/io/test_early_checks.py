@@ -73,9 +73,9 @@ def test_small_files_are_those_that_spark_has_little_to_do_with(tmp_path):
     folder = tmp_path / "records"
     (folder / "day=1").mkdir(parents=True)
     (folder / "day=1" / "a.csv").write_bytes(b"x" * 1000)
-    assert early_checks.is_small(Source.parse(f"csv:{folder}"), 1000)
+    assert early_checks.bytes_here(Source.parse(f"csv:{folder}")) <= 1000
     (folder / "b.csv.gz").write_bytes(b"x")
-    assert not early_checks.is_small(Source.parse(f"csv:{folder}"), 1000)
-    assert early_checks.is_small(Source.parse(str(folder / "b.csv.gz")), 1000)
+    assert early_checks.bytes_here(Source.parse(f"csv:{folder}")) > 1000
+    assert early_checks.bytes_here(Source.parse(str(folder / "b.csv.gz"))) <= 1000
     for elsewhere in ("keys:1", "kafka://broker/topic", "table:t", "s3a://bucket/t.csv", f"{folder}/*.csv"):
-        assert not early_checks.is_small(Source.parse(elsewhere), 1000)
+        assert early_checks.bytes_here(Source.parse(elsewhere)) > 1000
