@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from service.report.pages import Report
 
+if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.analyses.results import Scan
-    from service.report.pages import Report
 
 
 class Records(Protocol):

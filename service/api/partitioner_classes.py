@@ -1,13 +1,11 @@
 """Partitioners in answers: classes of those that no key tells apart."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses
 from service.web import described as fields
 from service.web.schemas import AnswerSchema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class WriterSchema(AnswerSchema):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest
 
 from service.api import coordinators, partitions
 from service.core.keys.columns import INTEGERS
+from service.decisions.coordinators import CoordinatorQuestion
 from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.decisions.families import FAMILIES, Family
 from service.decisions.keys.values import TEXTUAL, fields_of
@@ -25,9 +26,6 @@ from service.web.fields import INT64, Int, from_query
 from service.web.json.lines import LinesParser
 from service.web.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.web.schemas import ExplainSchema
-
-if TYPE_CHECKING:
-    from service.decisions.coordinators import CoordinatorQuestion
 
 TEXT: Final = "text/plain"
 OF_KEY: Final = fields_of(keys=("key",))

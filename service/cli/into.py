@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from service.report.folders import (
 from service.report.lock import exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     import pyarrow as pa
 
     from service.analyses.outcome import Outcome

@@ -7,13 +7,11 @@ leader is then not known.
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.rows import END, START, UNKNOWN, GroupRows, LineReader, PrintedTable, TopicRows, offset_in
-
-if TYPE_CHECKING:
-    from service.core.documents import Json
 
 _TABLES: Final = (
     {"PARTITION", "LEADER", "REPLICAS"},

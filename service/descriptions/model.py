@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.core.documents import Json
 
 
 class UnreadableDescription(InvalidQuestion):

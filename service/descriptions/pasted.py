@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.clock import check_time
 from service.descriptions import consumer_logs, strimzi
@@ -21,11 +21,9 @@ from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.offsets_text import OffsetsText
 from service.descriptions.prefixes import without_prefix
 from service.descriptions.records_text import RecordsText
+from service.descriptions.rows import LineReader
 from service.descriptions.strimzi import StrimziText
 from service.descriptions.topics_text import TopicsText
-
-if TYPE_CHECKING:
-    from service.descriptions.rows import LineReader
 
 Line = tuple[int, str]
 """Its number in the text, from 1, and its characters."""
@@ -83,7 +81,7 @@ def utf8(data: bytes) -> bytes:
 
 
 def read_description(text: str) -> Description:
-    """The description that this text is, in whichever form. Raises UnreadableDescription. check_time : raises what ends it"""
+    """The description that this text is, in whichever form. Raises UnreadableDescription."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)

@@ -6,13 +6,11 @@ out. While a partition is being reassigned, its placement is the one it is going
 """
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription, brokers_of
 from service.descriptions.rows import LineReader
-
-if TYPE_CHECKING:
-    from service.core.documents import Json
 
 _TOPIC: Final = re.compile(
     r"\s*Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"

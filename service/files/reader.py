@@ -126,7 +126,7 @@ def read(
 def _open(file: str) -> Iterator[BufferedReader]:
     """The file, which is not empty."""
     with _standard_input() if file == "-" else Path(file).open("rb", buffering=HEAD) as opened:
-        source = cast("BufferedReader", opened)
+        source = cast(BufferedReader, opened)
         if not source.peek(1):
             raise ValueError("The file is empty.")
         yield source

@@ -11,7 +11,8 @@ Source: Ahuja, Magnanti and Orlin, "Network Flows", chapter 9.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,6 @@ from service.core.clock import check_time
 from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FAR: Final = np.int64(1) << np.int64(60)
 """Beyond any distance."""

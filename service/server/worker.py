@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import socket
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from gunicorn.asgi import parser as http
 from gunicorn.http.wsgi import Response, create
@@ -35,10 +35,8 @@ from service.server.draining import hear_again
 from service.web.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
 from service.web.error_handlers import MEDIA_TYPE
 from service.web.json.codec import dumps
+from service.web.middleware import RequestHooks
 from service.web.problems import TYPE_PREFIX, kebab
-
-if TYPE_CHECKING:
-    from service.web.middleware import RequestHooks
 
 logger = logging.getLogger(__name__)
 

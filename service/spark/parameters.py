@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from service.analyses.fleet.assignments import Choice
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,7 +32,6 @@ from service.telemetry.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from service.decisions.figures import Figures
 

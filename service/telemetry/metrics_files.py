@@ -12,18 +12,16 @@ import logging
 import mmap
 import os
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from prometheus_client import values
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.registry import Collector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 logger = logging.getLogger(__name__)
 

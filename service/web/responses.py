@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import pyarrow as pa
 from flask import Response, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
@@ -17,8 +18,6 @@ from service.web.tables import without_formulas, written, written_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from wsgiref.types import WSGIEnvironment
-
-    import pyarrow as pa
 
 ESCAPED_CSV = "text/csv; header=present; formulas=escape"
 

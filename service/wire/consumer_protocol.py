@@ -60,7 +60,7 @@ class StickyUserData:
 
 
 def read_subscription(data: bytes) -> MemberSubscription:
-    """A Subscription; bytes after its end are ignored. check_time : as in ``read_message``. Raises Unreadable."""
+    """A Subscription; bytes after its end are ignored. Raises Unreadable."""
     return _subscription(*_read(data, SUBSCRIPTION, "subscription"))
 
 

@@ -15,13 +15,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from service.core import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Printed = str | dict[str, str | None]
 """A formatter's line, or the ``error``, ``exception`` and ``message`` with which it fails."""

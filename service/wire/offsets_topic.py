@@ -18,22 +18,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from service.core.clock import check_time, looking, reserve
+from service.core.model import Int64s, Keys
 from service.wire.coordinator_records import read_group_record, record_bytes
 from service.wire.errors import Unreadable
 from service.wire.members import classic_group_request
 from service.wire.offset_commits import COMMIT, TOMBSTONE, OffsetCommits, read_offset_commits
 from service.wire.reader import Document, uuid_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from service.core.model import Int64s, Keys
 
 CLASSIC, STREAMS = 2, 17
 CONSUMER_PARTITIONS, CONSUMER_REGEX, SHARE_PARTITIONS = 4, 16, 15

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -53,9 +54,6 @@ from service.decisions.rows.arrays import columns
 from service.decisions.rows.names import NAME
 from service.planner.rebalances.rebalance import rebalance
 from service.strategies import GROUP_PROTOCOLS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}

@@ -6,8 +6,9 @@ Each task adds its batches to one ``KeyCounter`` of the core and returns it as b
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from service.analyses.results import partial, rejects
 from service.analyses.skew import MAX_KEYS
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
+from service.core.model import Int64s, Keys
 from service.decisions.partition_counts import partitioner_names
 from service.decisions.rows.numbers import MOST
 from service.decisions.rows.texts import is_text, readable
@@ -25,11 +27,6 @@ from service.files.rejected import UNREADABLE, as_texts, no_number, no_value
 from service.files.types import integers
 from service.planner.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.distinct_keys import DistinctKeys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from service.core.model import Int64s, Keys
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""

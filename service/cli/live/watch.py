@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,8 +21,6 @@ from service.parameters.types import DURATION, duration
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from service.live.client import ClusterClient
     from service.live.snapshot import SnapshotExtent
 

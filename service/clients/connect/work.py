@@ -6,17 +6,14 @@ A connector is the position of its name among all names of a question, in Java's
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from service.core.jvm.ordering import capacity_for_set, iteration_order
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from service.core.model import Int32s
+from service.core.model import Int32s
 
 TASK_BITS: Final = 31
 

@@ -18,13 +18,15 @@ Plain-Python twin: tests/reference/clients/python_sticky.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.clients.names import by_bytes, byte_ranks
 from service.clients.python_sticky.claims import ClaimedPartitions, read_claims
+from service.clients.python_sticky.library import Library
 from service.clients.python_sticky.reassign import THROWN, even_out
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import parted
@@ -38,11 +40,6 @@ from service.core.clock import check_time, current_deadline, in_time, reserve_in
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, rows_and_places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from service.clients.python_sticky.library import Library
 
 TRIES: Final = 32
 """So many orders of the partitions in sets are tried, where these decide."""

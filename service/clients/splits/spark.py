@@ -51,8 +51,7 @@ def assign(group: Group, *, min_partitions: int | None = None, max_records: int 
         ranges = _divided(ranges, _parts_of(ranges, max_records))
     if min_partitions is not None and min_partitions > len(ranges):
         ranges = _divided(ranges, _shares(ranges, min_partitions))
-    if check_time is not None:
-        check_time()
+    check_time()
     read = distinct(ranges.partitions)
     owners = np.full(len(topics), NONE, np.int32)
     if located and len(group):

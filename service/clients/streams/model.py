@@ -75,7 +75,7 @@ class StreamsAssignment:
 class StreamsAssignor(Strategy):
     """A task assignor of brokers.
 
-    run : ``(group, check_time)`` → StreamsAssignment
+    run : ``(group)`` → StreamsAssignment
     setting : what selects it in the broker's configuration
     is_default : is it what a broker uses if nothing is configured?
     """

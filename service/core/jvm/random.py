@@ -6,16 +6,12 @@ Python code. Plain-Python twin: tests/reference/java_random.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from service.core.errors import IllegalArgument
 from service.core.kernels import inner_kernel, kernel
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s
+from service.core.model import Int32s
 
 RandomState = npt.NDArray[np.uint64]
 

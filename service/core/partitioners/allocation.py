@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, nulls
+from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.partitioners.model import Answer, Partitioner, Question
 from service.core.printable import counted
-
-if TYPE_CHECKING:
-    from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 
 
 def allocate(partitioner: Partitioner, question: Question) -> Answer:

@@ -71,7 +71,7 @@ class Controller:
 
     brokers : in the order in which its hash map of registrations hands them to the placer, int32[brokers]
     topics : topic_name → partition count and the replication factor of its first partition
-    kafka_version : its release; check_time : called for each topic, which Kafka compares with all others
+    kafka_version : its release
     """
 
     cluster: Cluster

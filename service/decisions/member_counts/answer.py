@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -11,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import LimitExceeded, faults_of, raise_all
+from service.core.model import Float64s, Group, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import GroupQuestion
@@ -35,10 +38,9 @@ from service.planner.rebalances.rebalance import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from service.core.model import Float64s, Group, Int64s, Ragged
-    from service.decisions.budget import Budget
+    from service.core.model import Int64s
 
 
 def extended(group: GroupQuestion, count: int) -> pa.StructArray:

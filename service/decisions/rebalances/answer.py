@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.clock import check_time
 from service.core.errors import InvalidQuestion, raise_all
@@ -16,10 +16,8 @@ from service.decisions.rebalances.question import RebalancesQuestion, at_pace, f
 from service.decisions.rebalances.timeline import read_timeline
 from service.decisions.rows.names import longest_name
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
+from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.planner.timelines.simulation import Simulation, Variant, varied
-
-if TYPE_CHECKING:
-    from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 
 ROWS_PER_SHARE: Final = 48
 """Members and events, in 250 bytes of JSON or more, for which a simulation may spend ``max_simulated_cells``. That takes 2 s;

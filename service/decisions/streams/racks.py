@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from service.core.printable import counted
 from service.decisions.rows import duplicates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from service.clients.streams.classic.clients import ClientsGroup
     from service.clients.streams.model import StreamsTopology
     from service.core.model import Int32s

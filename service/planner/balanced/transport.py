@@ -18,18 +18,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s
 from service.core.ragged import grouped_arrays
+from service.planner.balanced.levels import Levels
 from service.planner.flows import Edges, cost, dual_bound, fill
 from service.planner.kinds import Claimed, Kinds
-
-if TYPE_CHECKING:
-    from service.planner.balanced.levels import Levels
 
 ELSEWHERE: Final = 1
 """The price of reading from another rack."""

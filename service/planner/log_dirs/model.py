@@ -6,14 +6,12 @@ Brokers are indices into ``LogDirs.broker_ids``, directories are counted over al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.model import Bools, Bytes, Float64s, Int32s, Int64s
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Bytes, Float64s, Int32s, Int64s
 
 DRAINS, MAKES_ROOM, EVENS, FREES, WAS_FULL = range(5)
 REASONS: Final = (

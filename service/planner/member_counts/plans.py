@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.clock import check_time
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.planner.rebalances.rebalance import final_rows, movement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from service.core.assignors import Assignor
-    from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""

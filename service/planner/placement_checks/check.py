@@ -107,7 +107,7 @@ class _Rule(NamedTuple):
 
 
 def check_placements(brokers: Brokers, placements: Placements, in_sync_known: Bools) -> PlacementCheck:
-    """The state of a cluster. in_sync_known : see PlacementCheck; check : called for each finding, may raise to give up"""
+    """The state of a cluster. in_sync_known : see PlacementCheck"""
     serves = placements.in_sync_now(brokers)
     leaders = leaders_now(brokers, placements)
     in_sync = np.bincount(placements.replicas.row_of_each_value()[serves], minlength=len(placements))

@@ -7,15 +7,12 @@ replica goes on leading until an election; one that loses it is followed by the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.order import added, in_sync_after
-
-if TYPE_CHECKING:
-    from service.planner.reassignments.model import Brokers, Goal, Placements
 
 
 @dataclass(frozen=True)

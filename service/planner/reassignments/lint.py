@@ -118,7 +118,7 @@ class Lint:
 
 
 def lint(brokers: Brokers, placements: Placements, reassigned: Reassigned) -> Lint:
-    """Everything that is wrong. check : called every few milliseconds; may raise to give up"""
+    """Everything that is wrong."""
     findings = _Findings(reassigned)
     _lint_rows(brokers, placements, reassigned, findings)
     row_errors = findings.counts["error"] > 0

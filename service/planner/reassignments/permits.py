@@ -7,15 +7,13 @@ receive it, and on those of its current ones that keep it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from service.core.kernels import kernel
+from service.core.model import Bools, Int32s, Ragged
 from service.planner.reassignments.model import Brokers, BrokerSets, Placements
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int32s, Ragged
 
 
 class Permits(NamedTuple):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.clock import check_time
+from service.core.model import Bools, Int32s
 from service.core.ragged import taken, transposed
 from service.planner.reassignments.model import Brokers, Placements, broker_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.core.model import Bools, Int32s
 
 
 @dataclass(frozen=True)

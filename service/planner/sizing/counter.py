@@ -16,9 +16,10 @@ Use, in a Spark executor or anywhere else::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import lcm
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,17 +27,13 @@ from service.core.clock import check_time
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.keys import columns
+from service.core.keys.columns import Column, Encoding
+from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import PARTITIONERS
+from service.core.partitioners.hashing_rule import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.planner.sizing.distinct_keys import MAX_KEYS, DistinctKeys
 from service.planner.sizing.random_baseline import HEAVY, Weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.keys.columns import Column, Encoding
-    from service.core.model import Bools, Int32s, Int64s, Keys
-    from service.core.partitioners.hashing_rule import Hash, HashingRule
 
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""

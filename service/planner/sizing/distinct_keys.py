@@ -12,19 +12,16 @@ Anderson et al., "A high-performance algorithm for identifying frequent items in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.kernels import kernel
+from service.core.model import Bools, Int32s, Int64s
 from service.planner.sizing.frequent_keys import FrequentKeys, random_multiplier, slot_of
 from service.planner.sizing.random_baseline import HEAVY, Weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from service.core.model import Bools, Int32s, Int64s
 
 MAX_KEYS: Final = 2**20
 """Most keys that are held; up to this number the result is exact."""

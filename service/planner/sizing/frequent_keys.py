@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from service.core.kernels import kernel
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int64s
+from service.core.model import Bools, Int64s
 
 SLOTS: Final = 2**14
 """Slots of a list, half of which may be in use: 0.4 MB."""

@@ -11,16 +11,14 @@ The seed is fixed, so that the same input has the same result.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from service.core.kernels import inner_kernel, kernel
-
-if TYPE_CHECKING:
-    from service.core.model import Int64s
+from service.core.model import Int64s
 
 Floats = npt.NDArray[np.float64]
 

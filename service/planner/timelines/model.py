@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from service.core.assignors import Assignor
-    from service.core.measures.skew import Spread
-    from service.core.measures.zone_traffic import ZoneTraffic
-    from service.core.model import Bools, Float64s, Group, Int32s, Ragged
-    from service.planner.rebalances.rebalance import Movement
+from service.core.assignors import Assignor
+from service.core.measures.skew import Spread
+from service.core.measures.zone_traffic import ZoneTraffic
+from service.core.model import Bools, Float64s, Group, Int32s, Ragged
+from service.planner.rebalances.rebalance import Movement
 
 SLOW_IF_MIXED: Final = ("sticky", "cooperative-sticky")
 """The assignors that search where members subscribe to different topics."""

@@ -6,14 +6,18 @@ Tasks read plain Parquet and make keys themselves (``splits.py``); from any othe
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import Accumulator
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.analyses import results
+from service.analyses.results import ArrowFunction, Scan
 from service.core.printable import printable
 from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
@@ -24,20 +28,12 @@ from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.columns import column
+from service.spark.io.sinks import Sink
 from service.spark.io.sources import CORRUPT, Source
 from service.spark.tasks import parquet_files
+from service.spark.tasks.made_keys import MadeKeys
 from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet, field_of
 from service.spark.tasks.splits import RowReader, SplitReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from pyspark import Accumulator
-    from pyspark.sql import DataFrame, SparkSession
-
-    from service.analyses.results import ArrowFunction, Scan
-    from service.spark.io.sinks import Sink
-    from service.spark.tasks.made_keys import MadeKeys
 
 LONG_TASKS_PER_CORE: Final = 4
 """Tasks for each core where a row takes long, such as a group with a million partitions: others take over from a slow one."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import iglob
 from itertools import islice, takewhile
@@ -28,8 +29,6 @@ from service.spark.cluster.addresses import unanswered
 from service.spark.errors import WrongSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from service.spark.tasks.made_keys import MadeKeys
 
 CORRUPT: Final = "_corrupt_record"

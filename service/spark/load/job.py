@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.analyses.fleet import assignments
+from service.analyses.fleet.assignments import Choice
 from service.analyses.outcome import Outcome
 from service.core.errors import InvalidQuestion
 from service.report.folders import REJECTED_ROWS
@@ -18,15 +19,12 @@ from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.columns import column
+from service.spark.io.sources import Source
+from service.spark.job import Pipeline
 from service.spark.load import report as load_report
 from service.spark.load import summary as load_summary
 from service.spark.load import windows
 from service.spark.load.options import CONSUMER, LIMITS, record_columns_of
-
-if TYPE_CHECKING:
-    from service.analyses.fleet.assignments import Choice
-    from service.spark.io.sources import Source
-    from service.spark.job import Pipeline
 
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, REQUESTS = "breaches.parquet", "group_assignments.parquet"

@@ -19,7 +19,7 @@ UNKNOWN: Final = "unknown"
 
 
 def lines_of_group_record(key: bytes, value: bytes | None) -> dict[str, Printed]:
-    """What each formatter prints for a record of ``__consumer_offsets``. check_time : as in ``read_message``"""
+    """What each formatter prints for a record of ``__consumer_offsets``."""
     return {
         "offsets_formatter": _line(key, value, OFFSET_COMMITS, OFFSET_COMMIT_3_9),
         "group_metadata_formatter": _line(key, value, GROUP_METADATA, GROUP_RECORDS[2].value),

@@ -54,7 +54,7 @@ class _Fails(Exception):
 
 
 def scala_lines_of_group_record(key: bytes, value: bytes | None, release: Release = SINCE_3_4) -> dict[str, Printed]:
-    """What each formatter prints for a record of ``__consumer_offsets``. check_time : as in ``read_message``"""
+    """What each formatter prints for a record of ``__consumer_offsets``."""
     return {
         "scala_offsets_formatter": _line(key, value, OFFSET_COMMITS, release),
         "scala_group_metadata_formatter": _line(key, value, GROUP_METADATA, release),

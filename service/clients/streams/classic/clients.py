@@ -8,6 +8,7 @@ Source: org.apache.kafka.streams.processor.internals.assignment.ClientState, Con
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.registry import Strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from service.clients.streams.classic.client import Client
     from service.clients.streams.classic.racks import RackCosts
     from service.core.model import Int32s, Int64s
@@ -86,7 +85,7 @@ def clients_in_order(clients: Sequence[Client], capacity: int = DEFAULT_CAPACITY
 class LeadersAssignor(Strategy):
     """A task assignor of group leaders.
 
-    run : ``(group, check_time)`` assigns to the group's clients, in place; returns whether a probing rebalance follows
+    run : ``(group)`` assigns to the group's clients, in place; returns whether a probing rebalance follows
     setting : what selects it in the configuration of Streams
     is_default : is it what Streams uses if nothing is configured?
     """

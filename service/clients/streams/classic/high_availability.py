@@ -28,13 +28,13 @@ from service.clients.streams.classic.standbys import assign_standbys, may_exchan
 from service.clients.streams.classic.tags import tags_of
 from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
 from service.core.kernels import kernel
+from service.core.model import Int32s, Int64s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.clients.streams.classic.client import Client
     from service.clients.streams.classic.clients import ClientsGroup
-    from service.core.model import Int32s, Int64s
 
 
 COSTS: Final = (10, 1)

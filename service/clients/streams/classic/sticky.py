@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.clients.streams.classic.client import Client
 from service.clients.streams.classic.clients import ClientsGroup, clients_in_order
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.core.clock import check_time
@@ -25,8 +26,6 @@ from service.core.jvm.ordering import capacity_for_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from service.clients.streams.classic.client import Client
 
 
 COSTS: Final = (1, 10)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from service.core.kernels import inner_kernel
+from service.core.model import Bools, Int32s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.clients.streams.classic.client import Client
-    from service.core.model import Bools, Int32s
 
 
 class Tags(NamedTuple):

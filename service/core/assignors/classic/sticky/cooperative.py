@@ -30,7 +30,6 @@ from service.core.ragged import grouped
 def assign(group: Group, rules: Rules = PRESENT) -> Assignment:
     """As sticky assigns, with the partitions that change hands withheld.
 
-
     Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
     claims, phases = solve(group, rules)

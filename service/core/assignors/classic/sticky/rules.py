@@ -12,6 +12,7 @@ since 3.5  claims.py                     constrained.py                  1 (KAFK
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -19,8 +20,6 @@ from typing import TYPE_CHECKING, Final
 from service.core.later import Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from service.core.assignors.classic.sticky.claims import Claims
     from service.core.assignors.classic.sticky.constrained import Constrained
     from service.core.model import Group
