@@ -26,12 +26,12 @@ check: .venv/.compiled ## run what one runs while changing something, three minu
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow' tests/test_layers.py tests/test_names.py tests/api tests/contract/test_examples.py \
 	    tests/contract/test_openapi_yaml.py tests/contract/test_vectors.py tests/core/assignors tests/core/partitioners tests/core/placers \
 	    tests/decisions tests/library/test_doors.py tests/cli/test_decisions.py \
-	    tests/spark/skew/test_skew.py::test_each_path_gives_the_same tests/page/test_page.py::test_the_state_is_in_the_link
+	    tests/pipeline/spark/skew/test_skew.py::test_each_path_gives_the_same tests/page/test_page.py::test_the_state_is_in_the_link
 
 # Numba does not keep checked and unchecked kernels apart in its cache, hence a cache of their own.
 boundscheck: .venv/.dev ## run the kernels' property tests with every array index checked, some minutes
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
-	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/web
+	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/http
 
 same-answers: .venv/.compiled ## ask some thousand questions, compare the digest of each family's answers with the recorded one
 	$(BIN)/python -m tests.runs.same_answers

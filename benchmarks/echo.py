@@ -7,9 +7,9 @@ import os
 from flask import Flask, Response, request
 
 from service.config import Settings
+from service.http.admission import BUDGET, MemoryBudget
+from service.http.telemetry import metrics_files
 from service.server import serving
-from service.telemetry import metrics_files
-from service.web.admission import BUDGET, MemoryBudget
 
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = Settings().max_body_bytes

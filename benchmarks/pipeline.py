@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions
 
 from benchmarks.harness import Row, benchmark, peak_megabytes
-from service.analyses.skew import MAX_KEYS
-from service.spark.cluster.progress import progress
-from service.spark.cluster.session import spark_session
-from service.spark.io.scan import run_scan
-from service.spark.io.sinks import Sink
-from service.spark.io.sources import Source
-from service.spark.job import Pipeline
-from service.spark.skew import job
-from service.spark.skew.options import JOB
+from service.pipeline.analyses.skew import MAX_KEYS
+from service.pipeline.spark.cluster.progress import progress
+from service.pipeline.spark.cluster.session import spark_session
+from service.pipeline.spark.io.scan import run_scan
+from service.pipeline.spark.io.sinks import Sink
+from service.pipeline.spark.io.sources import Source
+from service.pipeline.spark.job import Pipeline
+from service.pipeline.spark.skew import job
+from service.pipeline.spark.skew.options import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -297,7 +297,8 @@ def faults(records: str = "1e8") -> None:
     """The same records, undisturbed and with each fault."""
     of = source(int(float(records)))
     size = int(float(records)) * LENGTH // TASKS
-    many = f"from service.spark.cluster import arrow_tasks as t; t.TASK_BYTES = {size}; from service.cli import main; main()"
+    arrow = "from service.pipeline.spark.cluster import arrow_tasks as t"
+    many = f"{arrow}; t.TASK_BYTES = {size}; from service.cli import main; main()"
     script = ("-c", many)
     page = free_port()
     on_page = settings("spark.ui.enabled=true", f"spark.ui.port={page}")

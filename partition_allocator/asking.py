@@ -17,12 +17,12 @@ from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from service.api.forms import form_of
 from service.decisions.budget import Budget
-from service.web.forms import Refused
-from service.web.json.codec import dumps, loads
-from service.web.keys import BatchStream
+from service.http.forms import Refused
+from service.http.json.codec import dumps, loads
+from service.http.keys import BatchStream
 
 if TYPE_CHECKING:
-    from service.web.forms import Form
+    from service.http.forms import Form
 
 Output: TypeAlias = Literal["dict", "arrow", "pandas"]
 """The form of an answer: the JSON document, or its main table as a pyarrow.Table or a pandas.DataFrame."""

@@ -12,7 +12,7 @@ from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from partition_allocator.asking import Output, ask, ask_about_keys, ask_exactly
 from service.core.later import Later
-from service.web.json.codec import dumps, loads
+from service.http.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from service.api import catalogue, probes, views
 from service.config import Settings
 from service.core.kafka_versions import LATEST
+from service.http.application import add_hooks, new_app
 from service.page import views as page
-from service.web.application import add_hooks, new_app
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flask import Flask
 
-    from service.telemetry.tracing import Tracing
+    from service.http.telemetry.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
     *views.BLUEPRINTS.values(),
@@ -39,7 +39,7 @@ a tab or a line break has a `'` before it.
 
 
 def create_app(settings: Settings | None = None, *, log_requests: bool = False, metrics_folder: Path | None = None) -> Flask:
-    """The service as a WSGI app. Raises service.auth.authenticator.InvalidCredentials for credentials that cannot be read.
+    """The service as a WSGI app. Raises service.http.auth.authenticator.InvalidCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
     log_requests : a line for each request on standard output
@@ -57,6 +57,6 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
 def _tracing(settings: Settings) -> Tracing | None:
     if not settings.otlp_endpoint:
         return None
-    from service.telemetry.tracing import Tracing  # noqa: PLC0415 - OpenTelemetry is slow to import
+    from service.http.telemetry.tracing import Tracing  # noqa: PLC0415 - OpenTelemetry is slow to import
 
     return Tracing(settings.otlp_endpoint)

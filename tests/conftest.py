@@ -40,12 +40,12 @@ settings.load_profile("suite")
 
 
 SLOWEST = (
-    *("tests/chart/test_pod.py", "tests/spark/", "tests/page/", "tests/clients/test_go_balancer.py", "tests/runs/"),
+    *("tests/chart/test_pod.py", "tests/pipeline/spark/", "tests/page/", "tests/clients/test_go_balancer.py", "tests/runs/"),
     "tests/chart/",
 )
 """They begin first, in this order, so that no worker waits for another's last test."""
 
-SHARED = ("tests/live", "tests/page", "tests/server", "tests/spark")
+SHARED = ("tests/live", "tests/page", "tests/server", "tests/pipeline/spark")
 """The files of each of these folders go to one worker: they share a broker, a browser, servers, and a Spark, which would take a
 minute to start and to warm up a second time."""
 
@@ -59,21 +59,21 @@ WITH_BROKER = (
 """These go to one worker, too, and share its broker."""
 
 WITHOUT_SHARED_SPARK = (
-    "tests/spark/cluster/test_cluster.py",
-    "tests/spark/cluster/test_jvm.py",
-    "tests/spark/skew/test_follow.py",
+    "tests/pipeline/spark/cluster/test_cluster.py",
+    "tests/pipeline/spark/cluster/test_jvm.py",
+    "tests/pipeline/spark/skew/test_follow.py",
 )
 """These start their own."""
 
 WAITING = (
-    "tests/auth/",
+    "tests/http/auth/",
     WITH_BROKER[0],
     "tests/planner/timelines/test_live.py",
     "tests/live",
     "tests/server",
-    "tests/spark/cluster/",
-    "tests/spark/skew/test_follow.py",
-    "tests/telemetry/test_metrics_files.py",
+    "tests/pipeline/spark/cluster/",
+    "tests/pipeline/spark/skew/test_follow.py",
+    "tests/http/telemetry/test_metrics_files.py",
 )
 """These tests wait for servers and for time to pass, more than they compute."""
 
@@ -200,8 +200,8 @@ def tokens(tmp_path):
 
 def tokens_in(folder: Path) -> tuple[Path, dict[str, str]]:
     """Such a file, in this folder."""
-    from service.auth.principals import SCOPES  # noqa: PLC0415 (as above)
-    from service.auth.tokens import new_token  # noqa: PLC0415
+    from service.http.auth.principals import SCOPES  # noqa: PLC0415 (as above)
+    from service.http.auth.tokens import new_token  # noqa: PLC0415
 
     made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
     path = folder / "tokens"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = sorted(path.parent for path in (ROOT / "service" / "spark").rglob("__init__.py"))
+FOLDERS = sorted(path.parent for path in (ROOT / "service" / "pipeline" / "spark").rglob("__init__.py"))
 
 
 def modules_of(path: Path) -> set[tuple[str, ...]]:

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from service.parameters.types import COUNTS
-from service.spark.skew.options import JOB
+from service.pipeline.spark.skew.options import JOB
 
 
 @pytest.mark.parametrize(("text", "counts"), [("12,24", (12, 24)), ("12-48:12,7", (12, 24, 36, 48, 7)), ("3-3", (3,))])

@@ -167,7 +167,7 @@ JOBS = """
 import json, sys
 from click.testing import CliRunner
 from service.cli import main
-from service.spark.cluster.session import spark_session
+from service.pipeline.spark.cluster.session import spark_session
 with spark_session("plugins", master="local[2]"):
     done = [CliRunner().invoke(main, ["pipeline", *arguments]) for arguments in json.loads(sys.argv[1])]
 print(json.dumps([[each.exit_code, each.output] for each in done]))

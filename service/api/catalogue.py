@@ -8,11 +8,11 @@ from flask import Response
 from marshmallow import Schema
 
 from service.decisions import catalogue
-from service.web import described as fields
-from service.web import responses
-from service.web.blueprint import Blueprint
-from service.web.media_types import CSV
-from service.web.schemas import ImplementationSchema
+from service.http import described as fields
+from service.http import responses
+from service.http.blueprint import Blueprint
+from service.http.media_types import CSV
+from service.http.schemas import ImplementationSchema
 
 
 class PartitionerSchema(ImplementationSchema):

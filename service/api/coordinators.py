@@ -7,10 +7,10 @@ from marshmallow import Schema, validate
 
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT
 from service.decisions.coordinators import CoordinatorAnswer, CoordinatorQuestion, answer
-from service.web import described as fields
-from service.web.fields import Int, short
-from service.web.forms import Form, Operation
-from service.web.schemas import AnswerSchema, ExplainSchema, KafkaVersion, QuestionSchema
+from service.http import described as fields
+from service.http.fields import Int, short
+from service.http.forms import Form, Operation
+from service.http.schemas import AnswerSchema, ExplainSchema, KafkaVersion, QuestionSchema
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
 """A Kafka Uuid as text: 16 bytes in base64 without padding, for URLs, as Java writes it, or standard, as confluent-kafka does."""

@@ -32,13 +32,13 @@ from service.decisions.decodings import (
 )
 from service.decisions.groups.rows import TOPIC_ID
 from service.decisions.keys.columns import from_arrow
-from service.web import described as fields
-from service.web.arrow.parser import ArrowBody
-from service.web.columns_field import Columns
-from service.web.fields import Array, Name, TopicName, budget, short
-from service.web.forms import Form, Operation
-from service.web.json.rows import enclosed
-from service.web.schemas import AnswerSchema, topic_of_a_snapshot
+from service.http import described as fields
+from service.http.arrow.parser import ArrowBody
+from service.http.columns_field import Columns
+from service.http.fields import Array, Name, TopicName, budget, short
+from service.http.forms import Form, Operation
+from service.http.json.rows import enclosed
+from service.http.schemas import AnswerSchema, topic_of_a_snapshot
 from service.wire.connect_groups import assignment_document, work_document
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata
 from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions

@@ -9,10 +9,10 @@ from typing import Any, Final
 from marshmallow import Schema, validate
 
 from service.descriptions.answers import DescriptionsAnswer, DescriptionsQuestion, answer
-from service.web import described as fields
-from service.web.fields import Array, Bool
-from service.web.forms import Form, Operation
-from service.web.schemas import AnswerSchema, QuestionSchema
+from service.http import described as fields
+from service.http.fields import Array, Bool
+from service.http.forms import Form, Operation
+from service.http.schemas import AnswerSchema, QuestionSchema
 
 MOST_TEXTS = 100
 

@@ -25,17 +25,17 @@ from service.core.printable import counted
 from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, FingerprintAnswer, FingerprintQuestion, answer
 from service.decisions.keys.types import Stream
 from service.decisions.keys.values import json_value
+from service.http import described as fields
+from service.http.columns_field import Columns
+from service.http.fields import INT32, Array, Int
+from service.http.forms import Form, Operation
+from service.http.schemas import AnswerSchema, ExplainSchema, KafkaVersion
 from service.planner.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.planner.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
 from service.planner.attribution.mixtures import NEVER
 from service.planner.attribution.observations import KeyObservations
 from service.planner.attribution.shares import Interval
 from service.report.numbers import share
-from service.web import described as fields
-from service.web.columns_field import Columns
-from service.web.fields import INT32, Array, Int
-from service.web.forms import Form, Operation
-from service.web.schemas import AnswerSchema, ExplainSchema, KafkaVersion
 
 
 class ObservationSchema(Schema):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from service.decisions.families import BY_PATH
 
 if TYPE_CHECKING:
-    from service.web.forms import Form
+    from service.http.forms import Form
 
 
 def form_of(path: str) -> Form[Any, Any]:

@@ -18,14 +18,14 @@ from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.decisions.rows.names import NAME
-from service.web import described as fields
-from service.web.columns_field import Rows
-from service.web.fields import INT32, INT64, Array, Bool, Int, Name, Number, Subject, TopicName
-from service.web.json import arrays, integer_lists
-from service.web.json.codec import loads
-from service.web.json.integer_lists import IntegerLists
-from service.web.problems import reword
-from service.web.schemas import price_per_gb_field, topic_of_a_snapshot
+from service.http import described as fields
+from service.http.columns_field import Rows
+from service.http.fields import INT32, INT64, Array, Bool, Int, Name, Number, Subject, TopicName
+from service.http.json import arrays, integer_lists
+from service.http.json.codec import loads
+from service.http.json.integer_lists import IntegerLists
+from service.http.problems import reword
+from service.http.schemas import price_per_gb_field, topic_of_a_snapshot
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
 """The texts of a body besides topics and members; null is the same as absent."""

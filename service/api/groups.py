@@ -32,13 +32,12 @@ from service.decisions.groups.tables import (
     moves_table,
     ranges_table,
 )
-from service.planner.rebalances.rebalance import Moves
-from service.web import described as fields
-from service.web.fields import Bool
-from service.web.forms import Form, Operation
-from service.web.json.codec import LongText, dumps
-from service.web.json.rows import Part, json_list
-from service.web.schemas import (
+from service.http import described as fields
+from service.http.fields import Bool
+from service.http.forms import Form, Operation
+from service.http.json.codec import LongText, dumps
+from service.http.json.rows import Part, json_list
+from service.http.schemas import (
     AnswerSchema,
     AssignedSchema,
     CountsSchema,
@@ -49,6 +48,7 @@ from service.web.schemas import (
     counts_document,
     loads_document,
 )
+from service.planner.rebalances.rebalance import Moves
 
 
 class AssignmentDifferenceSchema(AnswerSchema):

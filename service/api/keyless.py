@@ -11,11 +11,11 @@ import pyarrow as pa
 from marshmallow import Schema, validate
 
 from service.decisions.keyless import KeylessAnswer, KeylessQuestion, answer
+from service.http import described as fields
+from service.http.fields import Array, Bool, Int, Name, Number, Subject
+from service.http.forms import Form, Operation
+from service.http.schemas import AnswerSchema, KafkaVersion, QuestionSchema, row_of_a_snapshot
 from service.planner.keyless import ADAPTIVE, RULES
-from service.web import described as fields
-from service.web.fields import Array, Bool, Int, Name, Number, Subject
-from service.web.forms import Form, Operation
-from service.web.schemas import AnswerSchema, KafkaVersion, QuestionSchema, row_of_a_snapshot
 
 
 @row_of_a_snapshot("fenced", "cordoned", "capacity_bytes", "used_bytes")

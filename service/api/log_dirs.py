@@ -26,21 +26,21 @@ from service.decisions.log_dirs.question import LogDirQuestion
 from service.decisions.log_dirs.rows import DISK_BROKER, plain_disk_brokers
 from service.decisions.log_dirs.tables import dir_reasons, moves_table
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
+from service.http import described as fields
+from service.http.columns_field import Rows
+from service.http.fields import INT64, Array, Bool, Int, Name, Number, TopicName
+from service.http.forms import Form, Operation
+from service.http.json.codec import dumps
+from service.http.json.rows import Part, json_list
+from service.http.json.rows import rows as json_rows
+from service.http.schemas import OF_BROKERS, AnswerSchema, CountsSchema, KafkaVersion, LoadsSchema
 from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
-from service.web import described as fields
-from service.web.columns_field import Rows
-from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.web.forms import Form, Operation
-from service.web.json.codec import dumps
-from service.web.json.rows import Part, json_list
-from service.web.json.rows import rows as json_rows
-from service.web.schemas import OF_BROKERS, AnswerSchema, CountsSchema, KafkaVersion, LoadsSchema
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
     from service.decisions.log_dirs.question import DirCluster
+    from service.http.json.codec import LongText
     from service.planner.log_dirs.model import DirMoves, LogDirPlan
-    from service.web.json.codec import LongText
 
 
 def _bytes(text: str) -> Int:

@@ -21,12 +21,12 @@ from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_sec
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import POLL_MS
 from service.decisions.rows.arrays import columns
+from service.http import described as fields
+from service.http.fields import INT64, Array, Bool, Int, Number
+from service.http.forms import Form, Operation
+from service.http.schemas import AnswerSchema, ImplementationSchema, ZoneTrafficSchema, price_per_gb_field
 from service.planner.member_counts.keda import RELEASE, Scaling, Trigger
 from service.planner.member_counts.plans import MembersLoad
-from service.web import described as fields
-from service.web.fields import INT64, Array, Bool, Int, Number
-from service.web.forms import Form, Operation
-from service.web.schemas import AnswerSchema, ImplementationSchema, ZoneTrafficSchema, price_per_gb_field
 
 GROUP_FIELDS: Final = (
     "kafka_version", "group_protocol", "assignor", "client", "client_version", "balance_racks", "group_id", "topics", "members",

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from service.http import described as fields
+from service.http.schemas import AnswerSchema
 from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses
-from service.web import described as fields
-from service.web.schemas import AnswerSchema
 
 
 class WriterSchema(AnswerSchema):

@@ -20,11 +20,18 @@ from service.decisions.placements.answer import PlacementAnswer, answer
 from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
 from service.decisions.placements.question import UNNAMED
 from service.decisions.rows.names import NAME
-from service.web import described as fields
-from service.web.forms import Form, Operation
-from service.web.json.codec import LongText, dumps
-from service.web.json.rows import Part, enclosed, json_list, rows
-from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, ExplainSchema, ImplementationSchema, ZoneTrafficSchema
+from service.http import described as fields
+from service.http.forms import Form, Operation
+from service.http.json.codec import LongText, dumps
+from service.http.json.rows import Part, enclosed, json_list, rows
+from service.http.schemas import (
+    PLACED_TRAFFIC,
+    AnswerSchema,
+    CountsSchema,
+    ExplainSchema,
+    ImplementationSchema,
+    ZoneTrafficSchema,
+)
 
 
 class PlacementSchema(AnswerSchema):

@@ -8,11 +8,11 @@ import yaml
 from flask import Blueprint, Response, current_app
 from flask_swagger_ui import get_swaggerui_blueprint
 
-from service.web.blueprint import Api
-from service.web.context import metrics
-from service.web.error_handlers import respond
-from service.web.middleware import PAGE_POLICY
-from service.web.problems import problem
+from service.http.blueprint import Api
+from service.http.context import metrics
+from service.http.error_handlers import respond
+from service.http.middleware import PAGE_POLICY
+from service.http.problems import problem
 
 NOT_READY = (
     "Kernels of partitioners, assignors and placers are being compiled, once per installation. In a WSGI server other than "

@@ -16,6 +16,10 @@ from service.decisions.reassignments.rows import (
     plain_reassigned,
     plain_target_brokers,
 )
+from service.http import described as fields
+from service.http.columns_field import Rows
+from service.http.fields import INT64, Array, Bool, Int, Name, Number, TopicName
+from service.http.schemas import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot
 from service.planner.reassignments import (
     BALANCES,
     BATCH_ORDERS,
@@ -28,10 +32,6 @@ from service.planner.reassignments import (
     UNKNOWN_RACKS,
 )
 from service.planner.reassignments.model import Priorities
-from service.web import described as fields
-from service.web.columns_field import Rows
-from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.web.schemas import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot
 
 LARGEST_FACTOR = 2**15 - 1
 

@@ -20,12 +20,12 @@ from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.tables import moves_table, replica_reasons
-from service.web import described as fields
-from service.web.forms import Form, Operation
-from service.web.json.codec import LongText, dumps
-from service.web.json.rows import Part, json_list
-from service.web.json.rows import rows as json_rows
-from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, LoadsSchema, ZoneTrafficSchema
+from service.http import described as fields
+from service.http.forms import Form, Operation
+from service.http.json.codec import LongText, dumps
+from service.http.json.rows import Part, json_list
+from service.http.json.rows import rows as json_rows
+from service.http.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, LoadsSchema, ZoneTrafficSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,16 +16,16 @@ from service.decisions.families import FAMILIES, Family
 from service.decisions.keys.values import TEXTUAL, fields_of
 from service.decisions.partitions import PartitionsQuestion
 from service.descriptions.pasted import utf8
-from service.web import described as fields
-from service.web.arrow.parser import ArrowParser
-from service.web.blueprint import Blueprint, Parser, QuerySchema
-from service.web.bodies import read_body
-from service.web.context import reserve
-from service.web.deciding import decide
-from service.web.fields import INT64, Int, from_query
-from service.web.json.lines import LinesParser
-from service.web.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
-from service.web.schemas import ExplainSchema
+from service.http import described as fields
+from service.http.arrow.parser import ArrowParser
+from service.http.blueprint import Blueprint, Parser, QuerySchema
+from service.http.bodies import read_body
+from service.http.context import reserve
+from service.http.deciding import decide
+from service.http.fields import INT64, Int, from_query
+from service.http.json.lines import LinesParser
+from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
+from service.http.schemas import ExplainSchema
 
 TEXT: Final = "text/plain"
 OF_KEY: Final = fields_of(keys=("key",))

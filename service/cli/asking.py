@@ -12,14 +12,14 @@ from click.core import ParameterSource
 
 from service.cli import options
 from service.cli.errors import BAD_INPUT, note
-from service.web.media_types import CSV
+from service.http.media_types import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
-    from service.web.forms import Form
+    from service.http.forms import Form
 
 
 def ask(path: str, body: bytes | Mapping[str, Any], form: str = "json", **query: bool) -> bytes:
@@ -58,7 +58,7 @@ def decide_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.Rec
     """Like ``ask_stream``, but the form of the family and the answer of ``service.decisions``."""
     first = next(batches)  # a file that cannot be read is refused before any library is imported
     form = _form(path)
-    from service.web.keys import BatchStream  # noqa: PLC0415 - an import that --help does not need
+    from service.http.keys import BatchStream  # noqa: PLC0415 - an import that --help does not need
 
     given = {name: value for name, value in fields.items() if value is not None}
     return form, _decided(form, {**given, form.stream: BatchStream(first, batches)})
@@ -84,7 +84,7 @@ def _form(path: str) -> Form[Any, Any]:
 
 def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: bool) -> Any:
     from service.decisions.budget import Budget  # noqa: PLC0415 - as above
-    from service.web.forms import Refused  # noqa: PLC0415
+    from service.http.forms import Refused  # noqa: PLC0415
 
     try:
         question = form.question(body)
@@ -96,7 +96,7 @@ def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: boo
 def _written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
     if form != "csv" or family.table is None:
         return family.json(answer, full=form == "table" or options.full())
-    from service.web.tables import written  # noqa: PLC0415 - as above
+    from service.http.tables import written  # noqa: PLC0415 - as above
 
     return b"".join(written(family.columns(answer, CSV), CSV))
 

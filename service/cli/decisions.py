@@ -267,7 +267,7 @@ def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any
     if printed(answer, form):
         return answer
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
-    from service.web.json.codec import loads  # noqa: PLC0415
+    from service.http.json.codec import loads  # noqa: PLC0415
 
     document, console = loads(answer), Console()
     if "conclusion" in document:
@@ -388,8 +388,8 @@ def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
 
 def _frontier_picture(answer: bytes) -> str:
     """The curve of an answer's frontier as SVG."""
+    from service.http.json.codec import loads  # noqa: PLC0415
     from service.report.curves import curve  # noqa: PLC0415 - see _answer
-    from service.web.json.codec import loads  # noqa: PLC0415
 
     points = loads(answer)["frontier"]
     moves, worst = ([point[name] for point in points] for name in ("moves", "worst_load"))
@@ -397,7 +397,7 @@ def _frontier_picture(answer: bytes) -> str:
 
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
-    from service.web.json.codec import loads  # noqa: PLC0415
+    from service.http.json.codec import loads  # noqa: PLC0415
 
     rows: list[Cells] = []
     if "proposed_json" in answer:

@@ -17,11 +17,11 @@ from service.cli import options
 from service.cli.errors import BadInput, PrintableGroup
 from service.cli.help import GroupedCommand
 from service.core.errors import AllocatorError
+from service.pipeline.spark.jobs import JOBS, load
 from service.report.folders import check_append, url_of
-from service.spark.jobs import JOBS, load
 
 if TYPE_CHECKING:
-    from service.spark.job import Job
+    from service.pipeline.spark.job import Job
 
 
 def _checked_id(text: str | None) -> str | None:
@@ -116,7 +116,7 @@ def _run(
     try:
         job.check_early(parameters, into, master, settings)
         check_append(into, append=append)
-        from service.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark
+        from service.pipeline.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark
 
         done = run(
             job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose,

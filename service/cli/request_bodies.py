@@ -24,7 +24,7 @@ def brokers(count: int, racks: int | None = None) -> list[dict[str, Any]]:
 
 def object_of(body: bytes) -> dict[str, Any] | None:
     """The JSON object of a body that a command adds to; None if it is anything else."""
-    from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
+    from service.http.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
 
     try:
         document = loads(body)

@@ -2,10 +2,10 @@
 
 import click
 
-from service.auth.principals import EVERYTHING, SCOPES
-from service.auth.tokens import new_token
 from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
+from service.http.auth.principals import EVERYTHING, SCOPES
+from service.http.auth.tokens import new_token
 
 
 @click.command(cls=GroupedCommand)

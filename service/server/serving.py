@@ -21,17 +21,17 @@ from gunicorn.app.base import BaseApplication
 from prometheus_client.multiprocess import mark_process_dead
 
 from service.app import create_app
-from service.auth.authenticator import Authenticator
-from service.auth.principals import InvalidCredentials
-from service.bounded.files import UnreadableFile, read_small_file
 from service.config import Settings, environment_name
 from service.core.kernels import DamagedCache
+from service.http.auth.authenticator import Authenticator
+from service.http.auth.principals import InvalidCredentials
+from service.http.bounded.files import UnreadableFile, read_small_file
+from service.http.telemetry import logs
+from service.http.telemetry.metrics_files import FOLDER_VARIABLE
 from service.server import heaps
 from service.server.draining import DrainingArbiter
 from service.server.warm import MISSION, PARTS, NotCompiled, compile_kernels, load_kernels
 from service.server.worker import Worker, end_process
-from service.telemetry import logs
-from service.telemetry.metrics_files import FOLDER_VARIABLE
 
 logger = logging.getLogger(__name__)
 

@@ -31,9 +31,9 @@ from service.core.kernels import unsaved
 from service.core.keys import columns
 from service.core.partitioners.murmur2 import murmur2
 from service.core.partitioners.side_by_side import TOGETHER
+from service.http.json import integer_lists, string_lists
+from service.http.media_types import ARROW_STREAM
 from service.planner.sizing.frequent_keys import FrequentKeys
-from service.web.json import integer_lists, string_lists
-from service.web.media_types import ARROW_STREAM
 
 Half: TypeAlias = Callable[[Client], None]
 Part: TypeAlias = tuple[Half, Half]

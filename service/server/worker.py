@@ -29,14 +29,14 @@ from gunicorn.http.wsgi import Response, create
 from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
+from service.http.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
+from service.http.error_handlers import MEDIA_TYPE
+from service.http.json.codec import dumps
+from service.http.middleware import RequestHooks
+from service.http.problems import TYPE_PREFIX, kebab
 from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
 from service.server.draining import hear_again
-from service.web.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
-from service.web.error_handlers import MEDIA_TYPE
-from service.web.json.codec import dumps
-from service.web.middleware import RequestHooks
-from service.web.problems import TYPE_PREFIX, kebab
 
 logger = logging.getLogger(__name__)
 

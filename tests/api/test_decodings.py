@@ -15,9 +15,9 @@ from service.core.kafka_versions import FORMATTERS_3_9, LATEST
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.decodings import DecodingQuestion, RecordsToDecode
 from service.decisions.decodings import answer as answered
-from service.web.json.lines import JSON_LINES
-from service.web.media_types import ARROW_STREAM
-from service.web.problems import kebab
+from service.http.json.lines import JSON_LINES
+from service.http.media_types import ARROW_STREAM
+from service.http.problems import kebab
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
 from tests.support.time_limits import OVER
@@ -320,7 +320,7 @@ def test_what_is_read_for_the_document_is_read_within_its_time(question):
 )
 def test_one_message_reserves_the_memory_of_its_fields(client, monkeypatch, capture):
     sizes = []
-    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
     client.post("/v1/decodings", json=capture)
     assert sum(sizes) >= 200 * 3 * 2**20
 

@@ -13,8 +13,8 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
+from service.http.media_types import ARROW_STREAM
 from service.planner.attribution.observations import matches
-from service.web.media_types import ARROW_STREAM
 from tests.api.test_comparisons import stream
 from tests.reference import fingerprints as twin
 from tests.support.questions import ask

@@ -23,8 +23,8 @@ from service.core.kafka_versions import LATEST
 from service.decisions.budget import OutOfTime
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
-from service.web.fields import Array
-from service.web.json import integer_lists
+from service.http.fields import Array
+from service.http.json import integer_lists
 from tests.support import golden
 from tests.support.groups import as_rows, bodies
 from tests.support.time_limits import OVER

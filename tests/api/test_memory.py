@@ -17,7 +17,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings, memory_limit
-from service.web.middleware import RequestHooks
+from service.http.middleware import RequestHooks
 
 M = 1_000_000
 BROKERS = [{"broker_id": broker} for broker in range(3)]
@@ -103,7 +103,7 @@ from pathlib import Path
 from service.app import create_app
 from service.config import Settings
 from service.server.heaps import trim
-from service.web.middleware import RequestHooks
+from service.http.middleware import RequestHooks
 
 def kilobytes(name):
     return int(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)))

@@ -24,8 +24,8 @@ from service.core.model import Cluster
 from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
 from service.decisions.budget import OutOfTime
 from service.decisions.placements.answer import answer
+from service.http.json.codec import dumps
 from service.strategies import PLACERS
-from service.web.json.codec import dumps
 from tests.support.time_limits import OVER
 
 INTS = st.integers(-(2**31), 2**31 - 1)

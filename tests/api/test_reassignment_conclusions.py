@@ -12,7 +12,7 @@ import pytest
 
 from service.api.reassignments import FORM
 from service.decisions.budget import Budget
-from service.web.forms import Refused
+from service.http.forms import Refused
 
 RUNS = 300
 MARKS: tuple[tuple[str, ...], ...] = (

@@ -12,7 +12,7 @@ import pytest
 from service.api.rebalances import FORM
 from service.decisions.budget import Budget
 from service.decisions.rebalances import outcomes
-from service.web.forms import Refused
+from service.http.forms import Refused
 
 Document = dict[str, Any]
 PARTITIONS = {"t": 6, "u": 3}

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import service.cli
-from service.spark.tasks import code_archive
+from service.pipeline.spark.tasks import code_archive
 
 FOLDER = Path(service.cli.__file__).parent
 
@@ -26,8 +26,8 @@ import sys
 from pathlib import Path
 sys.path = [sys.argv[1]] + [path for path in sys.path if not Path(path, "service").is_dir()]
 import pyarrow as pa
-from service.analyses.results import merged
-from service.analyses.skew.scan import SkewScan
+from service.pipeline.analyses.results import merged
+from service.pipeline.analyses.skew.scan import SkewScan
 scan = SkewScan(("key",), "string", ("java",), (12,))
 (rows,) = scan.of_batches(iter([pa.record_batch({"key": ["a", "b", None]})]))
 print(sys.modules["service"].__file__, merged(rows.column("partial").to_pylist()).counts.records)

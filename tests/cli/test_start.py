@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.spark.jobs import JOBS
+from service.pipeline.spark.jobs import JOBS
 
 HEAVY = ("numpy", "numba", "pyarrow", "flask", "marshmallow", "rich", "scipy", "pyspark", "gunicorn", "structlog")
 """What ``--help`` does not import."""

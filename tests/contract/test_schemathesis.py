@@ -12,9 +12,9 @@ import pytest
 import requests
 from hypothesis import HealthCheck, Phase, settings
 
-from service.auth.principals import SCOPES
-from service.auth.tokens import new_token
-from service.web.middleware import scope_of
+from service.http.auth.principals import SCOPES
+from service.http.auth.tokens import new_token
+from service.http.middleware import scope_of
 from tests.contract import CONTRACT
 from tests.support.serving import serving
 

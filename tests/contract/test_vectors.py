@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from service.http.problems import kebab
 from service.strategies import GROUP_PROTOCOLS
-from service.web.problems import kebab
 from tests.support.golden import CHOICE, WHOLE, lines
 
 ENDPOINTS = {"partitions": "/v1/partitions", "groups": "/v1/group-assignments", "placement": "/v1/replica-placements"}

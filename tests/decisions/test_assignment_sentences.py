@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.api.groups import FORM
 from service.decisions.budget import Budget
-from service.web.forms import Refused
+from service.http.forms import Refused
 
 WAYS = [
     *({"assignor": name} for name in ("range", "sticky", "cooperative-sticky", "cooperative-sticky", "balanced")),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from service.core.errors import LimitExceeded
 from service.decisions.budget import Budget, OutOfTime, longest_text
 from service.decisions.rows.names import longest_name
-from service.web.context import request_budget
+from service.http.context import request_budget
 
 
 def test_a_budget_by_default_limits_nothing():
@@ -59,7 +59,7 @@ def test_a_kilobyte_is_counted_as_it_was_sent(client, monkeypatch, chunked):
         seen.append(request_budget())
         return seen[-1]
 
-    monkeypatch.setattr("service.web.deciding.request_budget", budget)
+    monkeypatch.setattr("service.http.deciding.request_budget", budget)
     monkeypatch.setattr(client.application.extensions["warm"], "is_set", lambda: True)
     body = gzip.compress(json.dumps({"partitions_count": 3, "keys": [str(i) for i in range(5_000)]}).encode())
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}

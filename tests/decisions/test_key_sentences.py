@@ -11,15 +11,15 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from service.analyses.local import LocalRecords
-from service.analyses.mismatch.outcome import mismatch
 from service.api import co_partitionings, comparisons
 from service.core.partitioners import PARTITIONERS
 from service.decisions.budget import Budget
+from service.pipeline.analyses.local import LocalRecords
+from service.pipeline.analyses.mismatch.outcome import mismatch
 from tests.support.questions import ask
 
 if TYPE_CHECKING:
-    from service.web.forms import Form
+    from service.http.forms import Form
 
 CLIENTS = [
     *("java", "java:sticky", "librdkafka:consistent_random", "librdkafka:murmur2_random", "librdkafka:fnv1a_random"),

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from service.api.member_counts import FORM
 from service.decisions.budget import Budget
-from service.web.forms import Refused
+from service.http.forms import Refused
 
 GROUPS = 150
 NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"

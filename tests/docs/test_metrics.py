@@ -7,10 +7,10 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from service.http.telemetry.metrics import Metrics
+from service.http.telemetry.metrics_files import FreeSpace
 from service.live.cluster_metrics import GAUGES, ClusterCollector
-from service.spark.skew import follow
-from service.telemetry.metrics import Metrics
-from service.telemetry.metrics_files import FreeSpace
+from service.pipeline.spark.skew import follow
 from tests.support.golden import PROJECT
 
 LISTED = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", (PROJECT / "docs" / "reference.md").read_text(), re.MULTILINE)

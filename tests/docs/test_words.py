@@ -98,7 +98,7 @@ def test_no_turn_stands_in_the_catalogue(client, name: str) -> None:
 def test_the_test_sees_all_kinds_of_texts() -> None:
     places = read_by_callers()
     assert {"openapi.yaml", "README.md", "docs/library.md", "partition-allocator pipeline fleet"} <= places.keys()
-    assert "Not a boolean." in places["service/web/fields.py"]
+    assert "Not a boolean." in places["service/http/fields.py"]
     assert turns_in("As they\ncame.")
 
 

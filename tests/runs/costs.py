@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from service.app import create_app
 from service.config import Settings
+from service.http.arrow.limits import unpacked_bytes
+from service.http.media_types import ARROW_STREAM
 from service.server.warm import warm
-from service.web.arrow.limits import unpacked_bytes
-from service.web.media_types import ARROW_STREAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable

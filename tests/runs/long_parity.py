@@ -31,8 +31,8 @@ from service.conformance.shrinking import smaller
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
 from service.decisions.groups.tables import in_answer_order
+from service.http.json.codec import dumps
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
-from service.web.json.codec import dumps
 from tests.support import golden, parity
 from tests.support.groups import group_of
 from tests.support.jvm import COMPARED, FORMER_CLIENTS

@@ -23,9 +23,9 @@ from service.core.assignors.classic import range as classic_range
 from service.core.measures import skew
 from service.core.partitioners import murmur2
 from service.core.placers.draws import striped
+from service.http.json import limits
 from service.server import serving as serving_module
 from service.server.warm import MISSION, warm
-from service.web.json import limits
 from tests.support.serving import serving
 
 DAMAGES = {
@@ -77,7 +77,7 @@ def test_warming_raises_what_a_service_would_answer_with_a_500(monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("service.web.deciding.answered", fail)
+    monkeypatch.setattr("service.http.deciding.answered", fail)
     with pytest.raises(ZeroDivisionError):
         warm(Settings())
 

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from service.auth.tokens import new_token
 from service.config import Settings
+from service.http.auth.tokens import new_token
 from service.server.serving import Refusal, _check, _tls_contexts
 
 FILES = ("tokens_file", "jwks", "tls_cert", "tls_key")

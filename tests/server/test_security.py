@@ -15,10 +15,10 @@ import pytest
 import requests
 
 from service.app import create_app
-from service.auth.tokens import new_token
 from service.config import Settings
-from service.telemetry import logs
-from tests.auth.test_credentials import bearer
+from service.http.auth.tokens import new_token
+from service.http.telemetry import logs
+from tests.http.auth.test_credentials import bearer
 from tests.support.serving import serving
 
 ASK = "/v1/partitions?key=a&partitions_count=3"

@@ -21,7 +21,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
 from service.core.kafka_versions import LATEST
-from service.spark.cluster import jvm
+from service.pipeline.spark.cluster import jvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,7 +168,7 @@ def kafka_jvm(*coordinates: str) -> Any:
 
 SESSION = """
 from pyspark import SparkContext
-from service.spark.cluster.session import spark_session
+from service.pipeline.spark.cluster.session import spark_session
 
 with spark_session("test", master="local[1]"):
     gateway = SparkContext._gateway

@@ -22,8 +22,8 @@ from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
 from service.descriptions.pasted import utf8
 from service.descriptions.subscriptions import counted_by_groups
+from service.http.json.codec import dumps, loads
 from service.planner.reassignments.model import broker_names
-from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 """Members of JSON objects that are descriptions; other objects are request bodies."""

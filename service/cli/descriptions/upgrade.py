@@ -14,7 +14,7 @@ from service.core.errors import InvalidQuestion
 from service.core.printable import first_few
 from service.descriptions.upgrades import NAMED, GroupChange, Software, Upgrade, document, sentences
 from service.descriptions.upgrades import upgrade as find
-from service.web.json.codec import dumps
+from service.http.json.codec import dumps
 
 
 @click.command(cls=GroupedCommand)

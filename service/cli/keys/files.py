@@ -6,10 +6,10 @@ from typing import Final
 import pyarrow as pa
 
 from service.cli.errors import BadInput, note
-from service.files import reader
-from service.files.errors import WrongTable
-from service.files.reader import NUMBER, PARTITION, Column
-from service.files.rejected import RejectedRows
+from service.pipeline.files import reader
+from service.pipeline.files.errors import WrongTable
+from service.pipeline.files.reader import NUMBER, PARTITION, Column
+from service.pipeline.files.rejected import RejectedRows
 
 COLUMNS: Final = {"partition_id": PARTITION, "records": NUMBER, "bytes": NUMBER}
 """Each column but the key."""

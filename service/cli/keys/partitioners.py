@@ -11,18 +11,18 @@ from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
 from service.cli.help import GroupedCommand
+from service.http.json.codec import loads
+from service.http.media_types import JSON
 from service.report.numbers import number
-from service.web.json.codec import loads
-from service.web.media_types import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from service.analyses.outcome import Outcome
     from service.cli.terminal import Cells
-    from service.files.rejected import RejectedRows
+    from service.pipeline.analyses.outcome import Outcome
+    from service.pipeline.files.rejected import RejectedRows
 
 CANDIDATES: Final = ("partitioner", "partitions", "pairs explained", "by chance", "more samples")
 
@@ -48,7 +48,7 @@ def compare(
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
-    from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
+    from service.pipeline.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
     form = options.form(output)
     fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
@@ -74,8 +74,8 @@ def _compared(
     fields: dict[str, Any], batches: Iterator[pa.RecordBatch], rejected: RejectedRows, file: str
 ) -> tuple[Outcome, pa.Table]:
     """What ``compare`` answers, and the rejected rows."""
-    from service.analyses.outcome import Outcome  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.cli.keys.comparison import report_of  # noqa: PLC0415
+    from service.pipeline.analyses.outcome import Outcome  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     form, answer = decide_stream(COMPARISONS, fields, batches)
     summary = loads(form.json(answer)) | {"rejected": dict(rejected.reasons)}
@@ -121,7 +121,7 @@ def fingerprint(
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
-    from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
+    from service.pipeline.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
     form = options.form(output)
     if into is not None:
@@ -149,9 +149,9 @@ def fingerprint(
 
 def _mismatch(file: str, file_format: str | None, *, strict: bool, **options: Any) -> tuple[Outcome, pa.Table]:
     """What ``pipeline mismatch`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
-    from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
-    from service.analyses.mismatch.outcome import mismatch  # noqa: PLC0415
-    from service.files.reader import PARTITION, Column, read  # noqa: PLC0415
+    from service.pipeline.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.pipeline.analyses.mismatch.outcome import mismatch  # noqa: PLC0415
+    from service.pipeline.files.reader import PARTITION, Column, read  # noqa: PLC0415
 
     if file == "-" and options["partitions_count"] is None:
         raise click.UsageError("Standard input can be read only once: with --into, set --partitions.")

@@ -13,8 +13,8 @@ from service.cli.asking import ask, ask_stream, printed
 from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
 from service.core.printable import counted
+from service.http.json.codec import loads
 from service.parameters.types import COUNTS
-from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.analyses.outcome import Outcome
     from service.cli.terminal import Cells
+    from service.pipeline.analyses.outcome import Outcome
 
 PATH = "/v1/partition-count-plans"
 SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s", "mb_per_second": "MB/s"}
@@ -95,7 +95,7 @@ def plan(
     optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
-    from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
+    from service.pipeline.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
     batches = files.read(file, columns, key_format, file_format, RejectedRows(strict=strict))
     answer = ask_stream(PATH, {**question, "key_format": key_format}, batches, form)
@@ -110,10 +110,10 @@ def _skew(
     partitioners: tuple[str, ...], partitions_counts: tuple[int, ...] | None, question: dict[str, Any], *, strict: bool,
 ) -> tuple[Outcome, pa.Table]:  # fmt: skip
     """What ``pipeline skew`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
-    from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
-    from service.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
     from service.decisions.partition_counts import PlansQuestion, proposed  # noqa: PLC0415
-    from service.files.reader import NUMBER, Column, read  # noqa: PLC0415
+    from service.pipeline.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.pipeline.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
+    from service.pipeline.files.reader import NUMBER, Column, read  # noqa: PLC0415
     from service.planner.sizing.plans import Rates, throughput  # noqa: PLC0415
 
     _check_rates(question)

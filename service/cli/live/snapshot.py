@@ -20,8 +20,8 @@ from service.cli.inputs import read_input
 from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
+from service.http.json.codec import loads
 from service.parameters.types import duration
-from service.web.json.codec import loads
 from service.wire.connect_protocol import CONNECT
 
 if TYPE_CHECKING:

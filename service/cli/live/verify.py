@@ -15,9 +15,9 @@ from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
 from service.core.printable import counted, first_few, printable
+from service.http.json.codec import dumps
 from service.live.findings import Finding, Verdict, conclusion
 from service.live.verification import check_groups, check_topics, missing
-from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

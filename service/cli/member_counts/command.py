@@ -62,7 +62,7 @@ def member_counts(
     if form == "csv":
         click.echo(ask(PATH, body, form), nl=False)
         return
-    from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
+    from service.http.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
 
     text = ask(PATH, body)
     answer: Json = loads(text)
@@ -105,7 +105,7 @@ def _body(
 ) -> bytes:
     """The body that options, files and snapshots describe, with what further options give. Raises BadInput, UsageError."""
     from service.cli.descriptions import reading  # noqa: PLC0415 - imports that --help does not need
-    from service.web.json.codec import dumps  # noqa: PLC0415
+    from service.http.json.codec import dumps  # noqa: PLC0415
 
     if (topics or members is not None) and file is None and not snapshots:
         described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}

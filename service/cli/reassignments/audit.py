@@ -18,13 +18,13 @@ from service.cli.reassignments import check
 from service.cli.terminal import ROWS, Console, table
 from service.core.printable import counted, printable
 from service.descriptions import Description, bodies
-from service.web.json.codec import loads
+from service.http.json.codec import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
 
-    from service.analyses.outcome import Outcome
+    from service.pipeline.analyses.outcome import Outcome
 
 HEADS: Final = ("topic", "possible", "draws, or the broken rule", "leader skew", "best", "typical", "worst")
 
@@ -107,8 +107,8 @@ def _show(documents: list[dict[str, Any]], *, draws: bool) -> None:
 
 def _fleet(requests: list[dict[str, Any]], source: str) -> tuple[Outcome, pa.Table]:
     """What ``pipeline fleet`` finds in a table of these topics; no row is rejected."""
-    from service.analyses.fleet import outcome, placements  # noqa: PLC0415 - needs matplotlib
-    from service.analyses.fleet.summary import TOPIC_COLUMNS  # noqa: PLC0415
+    from service.pipeline.analyses.fleet import outcome, placements  # noqa: PLC0415 - needs matplotlib
+    from service.pipeline.analyses.fleet.summary import TOPIC_COLUMNS  # noqa: PLC0415
 
     for placement in (each for request in requests for each in request_bodies.rows(request, "placements")):
         for name in NOT_AUDITED:

@@ -15,7 +15,7 @@ from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.printable import first_few, printable
 from service.descriptions import Description, bodies
-from service.web.json.codec import loads
+from service.http.json.codec import loads
 
 if TYPE_CHECKING:
     from io import BufferedReader

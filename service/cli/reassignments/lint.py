@@ -18,9 +18,9 @@ from service.core.printable import first_few, printable
 from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
 from service.descriptions.source import Path, lines_of
+from service.http.json.codec import dumps, loads
 from service.planner.reassignments import UNKNOWN_RACKS
 from service.planner.reassignments.lint import RULES
-from service.web.json.codec import dumps, loads
 
 HEADS: Final = ("line", "severity", "rule", "partitions", "brokers", "finding")
 NAMED: Final = 5

@@ -14,7 +14,7 @@ from service.cli.asking import ask_and_decide
 from service.cli.errors import note
 from service.cli.terminal import Console
 from service.core.printable import printable
-from service.web.json.codec import dumps, loads
+from service.http.json.codec import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-    from service.analyses.outcome import Outcome
+    from service.pipeline.analyses.outcome import Outcome
 
 PATH = "/v1/reassignments"
 SIZED = {"bytes_in_flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "duration_seconds": "duration_seconds"}
@@ -105,7 +105,7 @@ reassign.params.extend(option for option in PLANNING if option.name in AT_A_TERM
 
 def _outcome(body: dict[str, Any], file: BufferedReader | None, *, frontier: bool) -> tuple[Outcome, pa.Table]:
     """What ``pipeline reassign`` finds; no row is rejected."""
-    from service.analyses.reassign.outcome import outcome_of  # noqa: PLC0415 - needs matplotlib
+    from service.pipeline.analyses.reassign.outcome import outcome_of  # noqa: PLC0415 - needs matplotlib
 
     planned = decide(PATH, body, frontier=frontier)
     return outcome_of(planned, balance_text(body.get("balance") or RESOURCES[0]), file.name if file else "-"), pa.table({})

@@ -16,7 +16,7 @@ from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, rebalance_rows, scaled_rows, timings, total_rows
 from service.cli.terminal import Console, table
 from service.core.documents import Json
-from service.web.json.codec import dumps, loads
+from service.http.json.codec import dumps, loads
 
 PATH = "/v1/group-rebalances"
 
@@ -114,7 +114,7 @@ def _ways(body: Json, answer: Json) -> list[Json]:
     """
     from service.api.rebalances import FORM  # noqa: PLC0415 - an import that --help does not need
     from service.decisions.budget import Budget  # noqa: PLC0415
-    from service.web.forms import Refused  # noqa: PLC0415
+    from service.http.forms import Refused  # noqa: PLC0415
 
     ways, budget = [], Budget()
     for one in answer.get("comparisons", ()):

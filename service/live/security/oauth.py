@@ -27,11 +27,11 @@ from urllib.request import Request
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from service.bounded.files import UnreadableFile, read_small_file
-from service.bounded.responses import read_small_response
+from service.http.bounded.files import UnreadableFile, read_small_file
+from service.http.bounded.responses import read_small_response
+from service.http.json.codec import dumps, loads
 from service.live.errors import Unreachable, WrongProperties
 from service.live.security.key_stores import SSL_PROPERTIES, ssl_context
-from service.web.json.codec import dumps, loads
 
 HANDLER: Final = "sasl.login.callback.handler.class"
 URL: Final = "sasl.oauthbearer.token.endpoint.url"

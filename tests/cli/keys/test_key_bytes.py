@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from service.analyses.local import LocalRecords
 from service.cli import main
+from service.pipeline.analyses.local import LocalRecords
 from tests.reference.hashes import murmur2
 
 CASE = Path(__file__).parents[2] / "cases" / "keys-are-not-the-bytes"

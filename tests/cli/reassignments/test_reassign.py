@@ -278,7 +278,7 @@ def test_a_demotion_moves_leaders_only_unless_replicas_have_to_move(client, file
 
 
 def test_into_writes_the_results_of_the_job(client, file, tmp_path):
-    """Without Spark; as the service plans them, and as the job does (tests/spark/reassign)."""
+    """Without Spark; as the service plans them, and as the job does (tests/pipeline/spark/reassign)."""
     into = tmp_path / "results"
     shown = run(file, "--drain", "3", "--balance", "leaders,bytes", "--into", str(into))
     assert shown.exit_code == 0, shown.stderr

@@ -12,8 +12,8 @@ from service.app import create_app
 from service.config import Settings
 from service.core.clock import OUT_OF_TIME, in_time, limited
 from service.decisions.budget import Budget
+from service.http import deciding
 from service.strategies import GROUP_PROTOCOLS
-from service.web import deciding
 from tests.support.groups import group_of
 from tests.support.time_limits import Over
 

@@ -1,0 +1,145 @@
+"""Bodies that are an Arrow stream: its columns are the request's large list, the query's parameters the rest."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from flask import Request, Response, after_this_request
+from marshmallow import Schema
+from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
+
+from service.core.errors import InvalidQuestion
+from service.http.arrow.limits import checked_messages
+from service.http.blueprint import Parser, query_values
+from service.http.bodies import body_pieces, check_arrow, read_body
+from service.http.context import request_budget
+from service.http.json.codec import loads
+from service.http.media_types import ARROW_STREAM, JSON
+
+
+class ArrowParser(Parser):
+    """The service's parser, which also takes an Arrow stream.
+
+    members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody
+    """
+
+    media_types: ClassVar[tuple[str, ...]] = (JSON, ARROW_STREAM)
+
+    def __init__(self, *members: str, read_json: Callable[[bytes], Any] = loads) -> None:
+        super().__init__(read_json)
+        self.members = members
+
+    def load_json(self, req: Request, schema: Schema) -> Any:
+        """The body: JSON, or an Arrow stream and the query."""
+        if req.mimetype != ARROW_STREAM:
+            return super().load_json(req, schema)
+        values = query_values(req, schema)
+        for name in self.members:
+            if name in values:
+                raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)
+        values.pop("explain", None)  # of the query's own schema
+        return values | {self.members[0]: ArrowBody(req)}
+
+    def load_querystring(self, req: Request, schema: Schema) -> Any:
+        """The query; beside a stream, only the parameters of its own schema."""
+        values = super().load_querystring(req, schema)
+        if not req.is_json and isinstance(values, dict):
+            return {name: value for name, value in values.items() if name in schema.fields}
+        return values
+
+
+class ArrowBody:
+    """A request's body as an Arrow stream that has not been read yet. It is read once: whole, or batch by batch."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._pieces = body_pieces(request)
+        self._limit = request.max_content_length or 0
+        after_this_request(self._read_rest)
+
+    def _read_rest(self, response: Response) -> Response:
+        """Read what has not been read, so that a caller who still sends it can read the answer."""
+        with suppress(HTTPException):
+            for _ in self._pieces:
+                pass
+        return response
+
+    def table(self, *columns: str) -> pa.Table:
+        """All of it, as a table of exactly these columns. Raises BadRequest, RequestEntityTooLarge, InvalidQuestion."""
+        self._pieces = iter(())
+        body = read_body(self._request)
+        check_arrow(body, self._limit)
+        try:
+            source = pa.BufferReader(body)
+            with pa.ipc.open_stream(source) as stream:
+                _check_columns(stream.schema, columns, ())
+                table = stream.read_all()
+            table.validate()  # the lengths of buffers; the columns of keys are checked in full
+            _check_end(source.read(1))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadRequest(f"The body is not an Arrow stream: {error}") from None
+        return table
+
+    def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Its batches, while it arrives, with these columns and perhaps the optional ones. Raises the same errors."""
+        budget = request_budget()
+        check_time, reserve_largest = budget.check_time, budget.reserve_largest()
+
+        def reserve(size: int) -> None:
+            check_time()
+            reserve_largest(size)
+
+        try:
+            source = Pieces(checked_messages(self._pieces, self._limit, reserve))
+            with pa.ipc.open_stream(pa.PythonFile(source, "r")) as stream:
+                _check_columns(stream.schema, columns, optional)
+                for batch in stream:
+                    batch.validate()  # the lengths of buffers; the column of keys is checked in full
+                    yield batch
+                _check_end(source.read(1))
+        except OverflowError as error:
+            raise RequestEntityTooLarge(
+                f"A batch of the stream takes {error} bytes; at most {self._limit} are allowed."
+            ) from None
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadRequest(f"The body is not an Arrow stream: {error}") from None
+
+
+def _check_columns(schema: pa.Schema, columns: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    try:
+        names = schema.names
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"The body is not an Arrow stream: the name of a column is not UTF-8: {error.object!r}.") from None
+    if len(set(names)) == len(names) and set(columns) <= set(names) <= {*columns, *optional}:
+        return
+    expected = " and ".join(columns) + "".join(f", optionally {name}" for name in optional)
+    raise InvalidQuestion(f"The stream has the columns {names}, expected {expected}.")
+
+
+def _check_end(rest: bytes) -> None:
+    """Raise ValueError if bytes follow the end of a stream: Arrow leaves them unread, even if they are another stream."""
+    if rest:
+        raise ValueError("more bytes follow its end")
+
+
+class Pieces:
+    """Pieces of bytes as a file, whose buffers are not copied."""
+
+    closed = False
+
+    def __init__(self, pieces: Iterator[bytes | bytearray]) -> None:
+        self._pieces, self._left = pieces, pa.py_buffer(b"")
+
+    def read_buffer(self, size: int) -> pa.Buffer:
+        """At most so many bytes of the next piece; none at the end."""
+        while not self._left.size and (piece := next(self._pieces, None)) is not None:
+            self._left = pa.py_buffer(piece)
+        size = min(size, self._left.size)
+        taken, self._left = self._left.slice(0, size), self._left.slice(size)
+        return taken
+
+    def read(self, size: int) -> bytes:
+        """The same, as bytes."""
+        taken: bytes = self.read_buffer(size).to_pybytes()
+        return taken

@@ -1,0 +1,83 @@
+"""Problem documents as HTTP responses, ``application/problem+json``."""
+
+from typing import Any
+
+import werkzeug
+from flask import Response, current_app, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, ServiceUnavailable, UnprocessableEntity
+
+from service.core.errors import AllocatorError, PluginError
+from service.decisions.budget import OutOfTime
+from service.http.json.codec import dumps
+from service.http.middleware import PROGRESS
+from service.http.problems import kebab, of_allocator_error, of_messages, problem
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def invalid(location: str, messages: Any) -> UnprocessableEntity:
+    """A 422 for faults as Marshmallow nests them. location : ``json`` or ``query``"""
+    error = UnprocessableEntity()
+    error.data = {"messages": {location: messages}}  # type: ignore[attr-defined]  # as webargs does
+    return error
+
+
+def respond(document: dict[str, Any]) -> Response:
+    """A problem document as a response."""
+    return Response(dumps(document | _request_id()), document["status"], mimetype=MEDIA_TYPE)
+
+
+def from_allocator_error(error: AllocatorError) -> werkzeug.Response:
+    """A question without an answer."""
+    if isinstance(error, OutOfTime):
+        return from_http_exception(ServiceUnavailable(str(error), retry_after=int(error.allowed)))
+    if isinstance(error, PluginError):
+        text = "%s: %s"
+        current_app.logger.error(text, kebab(type(error).__name__), error.plugin, exc_info=error.__cause__, extra=_request_id())
+    return respond(of_allocator_error(error))
+
+
+def from_http_exception(error: HTTPException) -> werkzeug.Response:
+    """What Werkzeug and webargs abort with, headers such as ``Allow`` and ``Retry-After`` kept."""
+    response = error.get_response()
+    messages = getattr(error, "data", {}).get("messages")
+    if messages is None:
+        document = problem(error.code or 500, kebab(error.name.replace(" ", "-")), error.name, _detail(error))
+    else:  # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it
+        document = of_messages([*messages.values()])
+    response.data = dumps(document | _request_id())
+    response.mimetype = MEDIA_TYPE
+    return response
+
+
+def _detail(error: HTTPException) -> str:
+    """What is wrong; Werkzeug's own sentences about paths and methods are for people who typed a URL into a browser."""
+    if isinstance(error, NotFound) and error.description == NotFound.description:
+        return "There is no such resource; GET /openapi.yaml lists all."
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        return f"{request.method} is not allowed here; allowed are {', '.join(sorted(error.valid_methods))}."
+    return error.description or error.name
+
+
+def from_exception(error: Exception) -> Response:
+    """An unexpected error: logged with its traceback, which the caller never sees."""
+    current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
+    return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; see its log."))
+
+
+def release_frames(error: BaseException) -> None:
+    """Let go of the frames that an error passed, and of those of the errors that it comes from or has beside it.
+
+    A frame may hold both its error and the values of a large body. Such a circle is memory that nobody has reserved, until the
+    cyclic collector finds it, which may be a hundred bodies later.
+    """
+    errors: list[BaseException | None] = [error]
+    while errors:
+        each = errors.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            errors += (each.__cause__, each.__context__, *getattr(each, "others", ()))
+
+
+def _request_id() -> dict[str, str]:
+    return {"request_id": request.environ[PROGRESS].request_id}

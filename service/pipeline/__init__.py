@@ -1,0 +1,1 @@
+"""A company's records: what the jobs compute, and Spark, which runs them."""

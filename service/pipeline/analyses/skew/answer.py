@@ -1,0 +1,181 @@
+"""From the counts of a scan to the answer: plans, moves between each two counts, hottest keys.
+
+Its size depends on partitions, counts and ``max_keys`` only.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import lcm
+from typing import Any, Final
+
+import numpy as np
+
+from service.core.keys import columns as encodings
+from service.core.keys.values import key_text, key_value
+from service.core.model import Int32s
+from service.decisions.partition_counts import over
+from service.pipeline.analyses.skew.scan import KeySample, SkewResult
+from service.planner.sizing.conclusions import LimitReach, reach
+from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
+from service.planner.sizing.distinct_keys import BYTES, RECORDS
+from service.planner.sizing.plans import CountLimits, CountPlan, Rates, plans
+
+NAMED: Final = 256
+"""Most hottest keys in the answer."""
+
+
+@dataclass(frozen=True)
+class HotKey:
+    """One of the hottest keys.
+
+    key : as text, in the key format
+    value : as a JSON value, in the key format
+    records, bytes : lower bounds
+    records_error : at most this many records more
+    """
+
+    key: str
+    value: Any
+    records: int
+    bytes: int
+    records_error: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """The records and bytes that two counts place on different partitions; not ``exact`` if estimated from a sample of keys."""
+
+    partitioner: str
+    from_count: int
+    to_count: int
+    records: int
+    bytes: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class SkewAnswer:
+    """The whole answer.
+
+    rejected : the number of rejected rows, by reason
+    """
+
+    counts: KeyCounter
+    sample: KeySample
+    rejected: dict[str, int]
+    key_format: str
+    plans: list[CountPlan]
+    reach: list[LimitReach]
+    moves: list[Move]
+    hottest: list[HotKey]
+    rates: Rates
+    limits: CountLimits
+
+    @property
+    def records(self) -> int:
+        """All records, those without a key included."""
+        return self.counts.records + int(self.counts.keyless[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether every distinct key was counted."""
+        return self.counts.distinct.level == 0
+
+    def reach_of(self, partitioner: str) -> LimitReach:
+        """Which limits the counts of a partitioner keep, and which count is recommended."""
+        return next(each for each in self.reach if each.partitioner == partitioner)
+
+
+def answer_from(
+    result: SkewResult,
+    rejected: dict[str, int],
+    key_format: str,
+    limits: CountLimits,
+    rates: Rates,
+    duration_seconds: float | None,
+    *,
+    proposed: bool = False,
+) -> SkewAnswer:
+    """The answer.
+
+    result : of the whole scan
+    duration_seconds : the time span of its records, from which the topic's rates follow, instead of ``rates``
+    proposed : as of ``reach``
+    """
+    counts = result.counts
+    if duration_seconds is not None:
+        rates = over(duration_seconds, counts, rates.mb_per_second)
+    all_plans = plans(counts, rates, limits)
+    hottest = _hottest(counts, key_format)
+    moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
+    return SkewAnswer(
+        counts, result.sample, rejected, key_format, all_plans,
+        reach(counts, all_plans, rates, limits, key_format, proposed=proposed), moves, hottest, rates, limits,
+    )  # fmt: skip
+
+
+def _hottest(counts: KeyCounter, key_format: str) -> list[HotKey]:
+    by_records = counts.distinct.heaviest(RECORDS, NAMED)
+    sizes = {key: weight - error for key, weight, error in counts.distinct.heaviest(BYTES, 2 * NAMED)}
+    return [
+        HotKey(key_text(key, key_format), key_value(key, key_format), weight - error, sizes.get(key, 0), error)
+        for key, weight, error in by_records
+        if weight > error
+    ]
+
+
+def _column(keys: list[bytes], key_format: str) -> encodings.Column:
+    """Serialized keys as the column that they were."""
+    flat = encodings.byte_strings(keys)
+    if key_format in encodings.TEXTS:
+        return encodings.Text(flat)
+    kinds = encodings.INTEGERS | encodings.FLOATS | {"boolean": np.dtype(np.bool_)}
+    if key_format in kinds:
+        return encodings.Numbers(flat.data.view(kinds[key_format].newbyteorder(">")).astype(kinds[key_format]))
+    return flat
+
+
+def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Move]:
+    """Between each two counts: from a table of residues that has both, else from the keys, the hottest each by itself."""
+    of = hashing_rule(name)
+    key_hashes, weights, hashes = counts.entries(name)
+    hot = (
+        {key: [0, 0] for column in (RECORDS, BYTES) for key, _, _ in counts.distinct.heaviest(column, NAMED)}
+        if counts.distinct.level
+        else {}
+    )
+    for column in (RECORDS, BYTES):
+        for key, weight, error in counts.distinct.heaviest(column, 2 * NAMED) if hot else ():
+            hot[key][column] = weight - error
+    hot_weights = np.array([*hot.values()], np.int64).reshape(-1, 2)
+    hot_hashes: Int32s = np.zeros(0, np.int32)
+    if hot:
+        column_of_hot = _column([*hot], key_format)
+        hot_hashes = of.hash.run(of.encoding.run(column_of_hot, key_format), key_format)
+        light = ~np.isin(key_hashes, key_hashes_of(encodings.byte_strings([*hot])))
+        weights, hashes = weights[light], hashes[light]
+    keyless = np.array(counts.as_one_key(name))  # of a client that hashes records without a key as if they had one
+    totals = np.array([counts.records, counts.bytes]) - counts.without_key(name) + counts.keyless - keyless
+    partitions = {n: of.sign.run(hashes, n) for n in counts.partitions_counts}
+    hot_partitions = {n: of.sign.run(hot_hashes, n) for n in counts.partitions_counts}
+    rest = totals - hot_weights.sum(axis=0)
+    sampled = np.maximum(weights.sum(axis=0), 1)
+    moves = []
+    for a, b in combinations(sorted(counts.partitions_counts), 2):
+        both = lcm(a, b)
+        exact = any(modulus % both == 0 for modulus in counts.moduli)
+        if exact:
+            _, records, sizes = counts.totals(name, both)
+            residues = np.arange(both)
+            differs = residues % a != residues % b
+            moved = [int(records[differs].sum()), int(sizes[differs].sum())]
+        else:
+            stays = partitions[a] == partitions[b]
+            hot_moved = hot_weights[hot_partitions[a] != hot_partitions[b]].sum(axis=0)
+            share = weights[~stays].sum(axis=0) / sampled
+            if of.null_hash is not None and len({int(of.sign.run(np.array([of.null_hash], np.int32), n)[0]) for n in (a, b)}) > 1:
+                hot_moved = hot_moved + keyless
+            moved = [round(float(x)) for x in (hot_moved + share * rest)]
+            exact = counts.distinct.level == 0
+        moves.append(Move(name, a, b, moved[0], moved[1], exact))
+    return moves

@@ -1,0 +1,139 @@
+"""``fleet``: assigns every group by several assignors; places every topic, and audits its current placement."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from service.core.errors import InvalidQuestion
+from service.decisions.member_counts.fewest import Need
+from service.pipeline.analyses.fleet import assignments, placements
+from service.pipeline.analyses.fleet import summary as fleet_summary
+from service.pipeline.analyses.fleet.assignments import WRONG_ROW, Choice, Sizing
+from service.pipeline.analyses.fleet.outcome import (
+    ASSIGNMENTS,
+    BROKERS,
+    PLACEMENTS,
+    TableOutcome,
+    cluster_of,
+    fleet,
+    of_groups,
+    of_topics,
+)
+from service.pipeline.analyses.outcome import Outcome
+from service.pipeline.analyses.results import ArrowFunction
+from service.pipeline.spark.errors import WrongSource
+from service.pipeline.spark.fleet import requests
+from service.pipeline.spark.io.scan import ScanSource
+from service.pipeline.spark.io.sources import Source
+from service.pipeline.spark.io.tables import read_table
+from service.pipeline.spark.job import Pipeline
+from service.report.folders import REJECTED_ROWS
+
+ROWS_AT_A_TIME: Final = 16
+"""Groups, or topics, in a batch: one alone may have a million partitions."""
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    groups: Source | None,
+    assignors: tuple[Choice, ...],
+    body_column: str | None,
+    fewest_members: bool,
+    consumption_rate: float | None,
+    max_lag: int | None,
+    topics: Source | None,
+    brokers: Source | None,
+    placer: str | None,
+    **_: Any,
+) -> Outcome:
+    """Assign, place, audit; each table is read once."""
+    parts: dict[str, TableOutcome] = {}
+    tables: dict[str, Any] = {}
+    if groups is not None:
+        need = Need(consumption_rate, max_lag / 1000) if consumption_rate and max_lag else None
+        sizing = Sizing(need) if need is not None or fewest_members else None
+        parts["groups"], tables[ASSIGNMENTS] = _groups(pipeline, groups, assignors, body_column, sizing)
+    if topics is not None:
+        parts["topics"], tables[PLACEMENTS] = _topics(pipeline, topics, brokers, placer)
+    with_rejected = [tables[name] for name, part in zip(tables, parts.values(), strict=True) if part.summary["wrong_rows"]]
+    if with_rejected:
+        tables[REJECTED_ROWS] = _rejected(pipeline, with_rejected)
+    else:
+        pipeline.sink.remove(REJECTED_ROWS)
+    return fleet(parts, tables, ", ".join(str(source) for source in (groups, topics) if source is not None))
+
+
+# ---- the two tables ----------------------------------------------------------------------------------------------------
+
+
+def _groups(
+    pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None, sizing: Sizing | None
+) -> tuple[TableOutcome, str]:
+    body_column = body_column or ("value" if source.format == "kafka" else None)
+    if body_column is None:
+        scan = ScanSource.of(pipeline.spark, source, (), optional=assignments.COLUMNS)
+        _check(source, partial(assignments.check_columns, scan.schema))
+    else:
+        scan = ScanSource.of(pipeline.spark, source, (body_column,))
+    assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column, sizing=sizing)
+    place = _write(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
+    results = pipeline.sink.columns(ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
+    part = of_groups(results)
+    part.summary["group_assignments"] = requests.questions(scan, results, body_column, fleet_summary.NAMED)
+    return part, place
+
+
+def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> tuple[TableOutcome, str]:
+    scan = ScanSource.of(pipeline.spark, source, (), optional=placements.COLUMNS)
+    cluster = None if brokers is None else cluster_of(read_table(pipeline.spark, brokers, *BROKERS), str(brokers))
+    _check(source, partial(placements.check_columns, scan.schema, brokers_apart=cluster is not None))
+    put = partial(placements.place_topics, placer=placer, brokers=cluster)
+    place = _write(pipeline, "placing topics", scan, put, placements.RESULT, PLACEMENTS)
+    return of_topics(pipeline.sink.columns(PLACEMENTS, fleet_summary.TOPIC_COLUMNS)), place
+
+
+# ---- both --------------------------------------------------------------------------------------------------------------
+
+
+def _check(source: Source, columns: Callable[[], None]) -> None:
+    try:
+        columns()
+    except InvalidQuestion as error:
+        raise WrongSource(f"{source}: {error}") from None
+
+
+def _write(
+    pipeline: Pipeline,
+    what: str,
+    scan: ScanSource,
+    function: ArrowFunction,
+    result: pa.Schema,
+    name: str,
+) -> str:
+    """Write the rows that ``function`` gives as the table ``name``. Returns where it is."""
+    with pipeline.progress(what), _small_batches(pipeline) if scan.files is None else nullcontext():
+        return pipeline.sink.mapped(name, scan.few_rows(function, ROWS_AT_A_TIME), result)
+
+
+@contextmanager
+def _small_batches(pipeline: Pipeline) -> Iterator[None]:
+    """Let Spark give ROWS_AT_A_TIME to a task."""
+    spark, at_a_time = pipeline.spark, "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(at_a_time)
+    spark.conf.set(at_a_time, str(ROWS_AT_A_TIME))
+    try:
+        yield
+    finally:
+        spark.conf.set(at_a_time, str(before))
+
+
+def _rejected(pipeline: Pipeline, places: list[str]) -> DataFrame:
+    """The rows of tables of results that could not be read, with the reason."""
+    rows = pipeline.spark.read.parquet(*places).where(F.col("error") == WRONG_ROW)
+    return rows.select(F.col("detail").alias("reason"), "record")

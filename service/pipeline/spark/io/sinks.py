@@ -1,0 +1,194 @@
+"""The results of a job: a folder with its tables, ``summary.json`` and ``report.html``.
+
+Executors write large tables, the driver small ones. To a folder that is not on this machine's file system it writes through
+Hadoop, with Spark's credentials, or with Spark Connect, which has no JVM on this side, through Arrow with this machine's.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from service.pipeline.spark.cluster.arrow_tasks import Tasks
+from service.pipeline.spark.cluster.session import cores, is_connect, is_local
+from service.pipeline.spark.errors import NoSpark
+from service.pipeline.spark.tasks import stamp as stamps
+from service.pipeline.spark.tasks.parquet_files import ParquetWriter
+from service.pipeline.spark.tasks.stamp import Stamp
+from service.report.folders import json_of, local_folder, parquet_of, remove, replace_results
+
+STAMP_TYPES: Final = from_arrow_schema(stamps.COLUMNS)
+
+PROBES: Final = 64
+"""Most tasks that check whether they can read the results' folder."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """The folder ``into``: a path on this machine, or a URL of Spark's file systems (``s3a://…``, ``hdfs://…``).
+
+    stamp : of the rows of all tables; None: none
+    """
+
+    spark: SparkSession
+    into: str
+    stamp: Stamp | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, if it is on this machine; else None."""
+        return local_folder(self.into)
+
+    def check(self) -> None:
+        """Raise NoSpark if the folder is on this machine and executors on others would write to one of the same name."""
+        if self.folder is None or is_local(self.spark):
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="partition-allocator-", dir=self.folder.absolute()) as folder:
+            Path(folder).chmod(0o755)
+            for task in range(min(cores(self.spark), PROBES)):
+                (Path(folder) / f"{task}.txt").write_text("probe\n")
+            try:
+                self.spark.read.text(f"file://{folder}").collect()
+            except (PySparkException, Py4JError):
+                raise NoSpark(
+                    f"{self.into} is a folder on this machine, which the executors cannot read: set --into to a folder that all "
+                    "machines share, or to a URL such as s3a://bucket/results."
+                ) from None
+
+    def _part(self, name: str) -> str:
+        """The name of a table, or of the part of it that is this run's."""
+        return name if self.stamp is None else f"{name}{self.stamp.folder}"
+
+    def at(self, name: str) -> str:
+        """The location of ``name`` in the folder."""
+        return f"{self.into.rstrip('/')}/{name}"
+
+    def frame(self, name: str, frame: DataFrame) -> str:
+        """Write a table by Spark (a folder of Parquet files), in place of an older one. Returns its URL for Spark."""
+        name = self._part(name)
+        if self.stamp is not None:
+            values = {each: F.lit(getattr(self.stamp, each)) for each in self.stamp.lacking(frame.columns)}
+            frame = frame.withColumns({each: value.cast(STAMP_TYPES[each].dataType) for each, value in values.items()})
+        # With its scheme, as a cluster may resolve a plain path to HDFS.
+        target = f"file://{(self.folder / name).absolute()}" if self.folder else self.at(name)
+        frame.write.mode("overwrite").parquet(target)
+        return target
+
+    def mapped(self, name: str, tasks: Tasks, schema: pa.Schema) -> str:
+        """Write the rows of ``schema`` that tasks give, as ``frame`` does. Returns its URL.
+
+        To a folder that all machines see, the tasks write Parquet themselves, which spares the JVM nested rows.
+        """
+        if self.folder is None:
+            return self.frame(name, tasks.rows(schema))
+        name = self._part(name)
+        with self._replaced(name) as folder:
+            writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(folder), self.stamp))
+            finished = writers.run(ParquetWriter.RESULT)["file"].to_pylist()
+            for file in folder.iterdir():
+                if file.name not in finished:
+                    file.unlink()  # of a task that failed and was run again
+            return f"file://{self.folder.absolute() / name}"
+
+    @contextmanager
+    def _replaced(self, name: str) -> Iterator[Path]:
+        """An empty folder, which becomes the table ``name`` of the folder on this machine."""
+        assert self.folder is not None  # noqa: S101
+        target = self.folder.absolute() / name
+        unfinished = target.with_name(f".{target.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        remove(target)
+        unfinished.rename(target)
+
+    def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Some columns of a table that ``mapped`` wrote."""
+        name = self._part(name)
+        if self.folder is None:
+            return self.spark.read.parquet(self.at(name)).select(*columns).toArrow()
+        return pq.read_table(self.folder / name, columns=list(columns))
+
+    def table(self, name: str, table: pa.Table) -> str:
+        """Write a small table (one Parquet file), in place of an older one. Returns its location."""
+        if self.stamp is None:
+            return self._write(name, parquet_of(table))
+        file = f"{self._part(name)}/part.parquet" if self.stamp.appended else name
+        self._write(file, parquet_of(self.stamp.on(table)))
+        return self.at(name)
+
+    def json(self, name: str, document: dict[str, Any]) -> str:
+        """Write a JSON document. Returns its location."""
+        return self._write(name, json_of(document))
+
+    def remove(self, name: str) -> None:
+        """Remove a table of an earlier run that this one does not have."""
+        name = self._part(name)
+        if self.folder:
+            remove(self.folder / name)
+        else:
+            self._remove(name)
+
+    def text(self, name: str, text: str) -> str:
+        """Write a text. Returns its location."""
+        return self._write(name, text.encode())
+
+    def _write(self, name: str, data: bytes) -> str:
+        if self.folder:
+            target = self.folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_results(target.parent, {target.name: data})
+        else:
+            self._remove(name)
+            self._create(name, data)
+        return self.at(name)
+
+    def _remove(self, name: str) -> None:
+        if is_connect(self.spark):
+            files, path = arrow_file(self.at(name))
+            match files.get_file_info(path).type:
+                case fs.FileType.Directory:
+                    files.delete_dir(path)
+                case fs.FileType.File:
+                    files.delete_file(path)
+        else:
+            hadoop, path = self._hadoop(name)
+            hadoop.delete(path, True)
+
+    def _create(self, name: str, data: bytes) -> None:
+        if is_connect(self.spark):
+            files, path = arrow_file(self.at(name))
+            with files.open_output_stream(path) as stream:
+                stream.write(data)
+        else:
+            hadoop, path = self._hadoop(name)
+            stream = hadoop.create(path, True)
+            try:
+                stream.write(bytearray(data))
+            finally:
+                stream.close()
+
+    def _hadoop(self, name: str) -> tuple[Any, Any]:
+        """Hadoop's file system of the folder, and the path of ``name`` in it."""
+        context: Any = self.spark.sparkContext
+        path = context._jvm.org.apache.hadoop.fs.Path(self.at(name))  # noqa: SLF001 - PySpark has no public way there
+        return path.getFileSystem(context._jsc.hadoopConfiguration()), path  # noqa: SLF001
+
+
+def arrow_file(url: str) -> tuple[fs.FileSystem, str]:
+    """Arrow's file system for a URL of Spark's, and the path in it."""
+    files, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1))
+    return files, path

@@ -1,0 +1,50 @@
+"""``skew``: how evenly several partitioners and partition counts would distribute the records, in one scan."""
+
+from typing import Any
+
+from service.pipeline.analyses.outcome import Outcome
+from service.pipeline.analyses.skew.outcome import scan_of, skew
+from service.pipeline.analyses.skew.scan import SkewScan
+from service.pipeline.spark.io.scan import ScanSource
+from service.pipeline.spark.io.sources import Source
+from service.pipeline.spark.job import Pipeline
+from service.pipeline.spark.records import SparkRecords
+from service.pipeline.spark.skew.options import columns
+from service.planner.sizing.plans import CountLimits, Rates
+
+
+def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> Outcome | None:
+    """Scan the source once; None after following a topic."""
+    if follow:
+        from service.pipeline.spark.skew.follow import follow as run_follow  # noqa: PLC0415 - the stream needs more modules
+
+        run_follow(pipeline, source, **options)
+        return None
+    scan_source, scan = prepare(pipeline, source, options)
+    limits = CountLimits(
+        options["max_partition_records_per_second"], options["max_partition_bytes_per_second"], options["max_skew"]
+    )
+    return skew(SparkRecords(pipeline, scan_source), scan, limits, Rates(), options["duration_seconds"])
+
+
+def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any]) -> tuple[ScanSource, SkewScan]:
+    """The source and its scan, once its columns exist and hold keys of the format.
+
+    Raises WrongSource or InvalidQuestion.
+    """
+    key_columns = options["key_columns"] or ("key",)
+    names = columns(source=source, **options)
+    scan_source = ScanSource.of(pipeline.spark, source, names)
+    scan = scan_of(
+        SparkRecords(pipeline, scan_source),
+        key_columns=tuple(key_columns),
+        key_format=options["key_format"],
+        partitioners=options["partitioners"],
+        partitions_counts=options["partitions_counts"],
+        current=options["current"],
+        separator=options["key_separator"],
+        size_columns=names[len(key_columns) :],
+        untyped=source.format == "csv",
+        max_keys=options["max_keys"],
+    )
+    return scan_source, scan

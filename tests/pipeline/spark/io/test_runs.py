@@ -1,0 +1,93 @@
+"""Results of many runs as one table: each row says which run it is of, and a run is there once."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from service import __version__
+from service.cli import main
+from service.pipeline.spark.tasks.stamp import COLUMNS
+
+KEYS = "keys:1000?keys=50&seed={}"
+PLANS, WINDOWS = "plans.parquet", "windows.parquet"
+
+
+def run(*command, fails=""):
+    done = CliRunner().invoke(main, ["pipeline", *command])
+    assert (fails in done.output) if fails else done.exit_code == 0, (done.output, done.exception)
+    return done.stdout
+
+
+def skew(into, seed, *options, fails=""):
+    return run("skew", KEYS.format(seed), "--partitions", "3", "--into", str(into), *options, fails=fails)
+
+
+@pytest.mark.usefixtures("spark")
+def test_every_table_and_the_summary_say_which_run_they_are_of(tmp_path):
+    before = datetime.now(UTC)
+    summary = json.loads(skew(tmp_path / "out", 1, "--topic", "orders").rpartition("}")[0] + "}")
+    for table in (tmp_path / "out").glob("*.parquet"):
+        rows = pq.read_table(table)
+        assert {(field.name, field.type) for field in COLUMNS} <= {(field.name, field.type) for field in rows.schema}
+        for stamp in rows.select(COLUMNS.names).to_pylist():
+            assert stamp == {name: summary[name] for name in stamp} | {
+                "computed_at": datetime.fromisoformat(summary["computed_at"])
+            }
+    assert (summary["source"], summary["topic"], summary["version"]) == (
+        KEYS.format(1),
+        "orders",
+        __version__,
+    )
+    assert timedelta() <= datetime.fromisoformat(summary["computed_at"]) - before < timedelta(minutes=10)
+
+
+@pytest.mark.usefixtures("spark")
+def test_appended_runs_are_one_table_and_a_repeated_run_is_there_once(tmp_path):
+    """By tables of the driver (skew), of Spark (load) and of tasks (fleet)."""
+    (tmp_path / "groups.jsonl").write_text(
+        '{"group_id": "g", "topics": [{"topic_name": "t", "partitions_count": 2}], "members": []}\n'
+    )
+    (tmp_path / "records.csv").write_text("topic,partition,timestamp\nt,0,1700000000000\n")
+    jobs = {
+        "skew": ([KEYS.format(1), "--partitions", "3"], "plans", 1),
+        "load": ([str(tmp_path / "records.csv")], "subjects", 1),
+        "fleet": ([str(tmp_path / "groups.jsonl"), "--assignor", "range"], "assignments", 1),
+    }
+    for job, (arguments, table, rows) in jobs.items():
+        into = tmp_path / job
+        for run_id in ("2026-11-28T00:00:00+00:00", "b", "b"):
+            run(job, *arguments, "--into", str(into), "--append", "--run-id", run_id)
+        found = pq.read_table(into / f"{table}.parquet").to_pylist()
+        assert sorted(row["run_id"] for row in found) == sorted(["2026-11-28T00:00:00+00:00", "b"] * rows)
+        assert len({row["computed_at"] for row in found}) == 2
+        assert json.loads((into / "summary.json").read_text())["run_id"] == "b"
+
+
+@pytest.mark.usefixtures("spark")
+def test_runs_are_not_mixed_with_tables_of_one(tmp_path):
+    skew(tmp_path / "one", 1)
+    skew(tmp_path / "one", 2, "--append", fails="was written without --append")
+    skew(tmp_path / "many", 1, "--append")
+    skew(tmp_path / "many", 2, fails="has several runs, written with --append")
+    skew(tmp_path / "other", 1, "--run-id", "a/b", fails="letters, digits")
+
+
+def test_tables_go_to_a_database_and_to_tables_of_a_lake(spark, tmp_path):
+    """Derby, which PySpark brings; ORC stands for Delta, which needs a package."""
+    url = f"jdbc:derby:{tmp_path}/db;create=true"
+    for target in (url, f"orc:{tmp_path}/lake"):
+        for run_id in ("a", "b", "b"):
+            skew(tmp_path / "out", 1, "--run-id", run_id, "--tables", target)
+    of_database = spark.read.jdbc(url, "skew_partitions")
+    of_lake = spark.read.orc(f"{tmp_path}/lake/skew_partitions")
+    for table in (of_database, of_lake):
+        rows = [row.asDict() for row in table.select("run_id", "partition_id", "records").collect()]
+        assert sorted((row["run_id"], row["partition_id"]) for row in rows) == [(i, p) for i in "ab" for p in range(3)]
+        assert sum(row["records"] for row in rows) == 2000
+    assert Path(tmp_path / "out" / "report.html").is_file()
