@@ -152,12 +152,15 @@ class KilledMember:
     def start(self) -> None:
         """Start the process."""
         words = [sys.executable, "-m", "tests.support.one_consumer", json.dumps(self.properties)]
-        self._process = subprocess.Popen([*words, json.dumps(self.body["topic_names"])], stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [*words, json.dumps(self.body["topic_names"])], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
         self._open = True
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        self.ids.extend(line.strip() for line in self._process.stdout)
+        said = (line.split() for line in self._process.stdout)
+        self.ids.extend(words[2] for words in said if words[1:2] == ["member"] and len(words) == 3)
 
     def stop(self, _: str) -> None:
         """Kill the process."""
