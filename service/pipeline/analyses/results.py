@@ -61,10 +61,11 @@ def _unpacked(data: bytes) -> Any:
 
 
 def merged_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One partial result for all those in the batches' column ``partial``."""
-    parts = [part for batch in batches for part in batch.column("partial").to_pylist()]
-    if parts:
-        yield pa.record_batch([one_binary(packed(merged(parts)))], ["partial"])
+    """One row of partial and rejected for all those of the batches."""
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    if rows:
+        of_all = partial(merged(row["partial"] for row in rows), sum(row["rejected"] for row in rows))
+        yield of_all.select(["partial", "rejected"])
 
 
 def partial(result: PartialResult, rejected: int) -> pa.RecordBatch:

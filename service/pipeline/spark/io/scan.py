@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
-from pyspark import Accumulator
+from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -31,7 +31,7 @@ from service.pipeline.spark.io.sources import CORRUPT, Source
 from service.pipeline.spark.tasks import parquet_files
 from service.pipeline.spark.tasks.made_keys import MadeKeys
 from service.pipeline.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet, field_of
-from service.pipeline.spark.tasks.splits import RowReader, SplitReader
+from service.pipeline.spark.tasks.splits import ByTask, RowReader, SplitReader
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, size
 
@@ -44,8 +44,8 @@ LONG_TASK_BYTES: Final = 2**26
 FIRST_RECORDS: Final = 1000
 """Records whose keys are checked before a job starts."""
 
-MERGED_BY_DRIVER: Final = 32
-"""Partial results that the driver merges by itself; executors merge more to as many first."""
+MERGED: Final = 32
+"""Partial results that a task merges, and the most that the driver does: executors merge more to as many first."""
 
 ESTIMATED_BYTES: Final = 2**26
 """Bytes that are read to estimate how long all take: a second or two."""
@@ -146,14 +146,15 @@ class ScanSource:
         yield from _readable(self.files.having(self.columns, name, values))
 
     @cached_property
-    def _count(self) -> Accumulator[int] | None:
-        return None if is_connect(self.spark) else self.spark.sparkContext.accumulator(0)
+    def _count(self) -> Accumulator[dict[int, int]] | None:
+        by_task = cast("AccumulatorParam[dict[int, int]]", ByTask())
+        return None if is_connect(self.spark) else self.spark.sparkContext.accumulator({}, by_task)
 
     @property
     def reading(self) -> ReadSoFar | None:
         """What the tasks read, if they read the source themselves."""
         read, count = self.read_by_tasks, self._count
-        return None if read is None or count is None else ReadSoFar(read.size, lambda: count.value)
+        return None if read is None or count is None else ReadSoFar(read.size, lambda: sum(count.value.values()))
 
     @property
     def read_by_tasks(self) -> ParquetFiles | MadeKeys | None:
@@ -178,7 +179,7 @@ class ScanSource:
         if reader is None or reader.files.size > MOST_BYTES_READ_AGAIN or is_connect(self.spark):
             return None
         count = len(reader.tasks)
-        if count > MERGED_BY_DRIVER:
+        if count > MERGED:
             return None
         partials = self.spark.sparkContext.parallelize(range(count), count).map(reader.partial).collect()
         complete = [partial for partial in partials if partial is not None]
@@ -244,27 +245,32 @@ def run_scan(source: ScanSource, scan: Scan, sink: Sink) -> tuple[Any, dict[str,
         sink.remove(REJECTED_ROWS)
         return results.merged(partials), {}
     tasks = source.tasks(scan)
-    groups = -(-tasks.count // MERGED_BY_DRIVER)
     rows = tasks.rows(results.SCHEMA).persist()
     try:
         of_tasks = rows.where("partial is not null").select("partial", "rejected")
-        if groups > 1:
-            # By the task's number: it gives other bytes if it is repeated, whose place would be another without.
-            parts = of_tasks.select("partial", F.spark_partition_id().alias("task")).repartition(groups, "task")
-            of_groups = parts.mapInArrow(results.merged_rows, "partial binary")
-            partials, any_rejected = of_groups.toArrow().column("partial").to_pylist(), True
-        else:
-            table = of_tasks.toArrow()
-            partials, any_rejected = table.column("partial").to_pylist(), any(table.column("rejected").to_pylist())
+        merged = merged_by_executors(of_tasks, tasks.count).toArrow()
         rejected = rows.where("partial is null").select("reason", "record")
-        counts = sorted(rejected.groupBy("reason").count().collect()) if any_rejected else []
+        counts = sorted(rejected.groupBy("reason").count().collect()) if any(merged["rejected"].to_pylist()) else []
         if counts:
             sink.frame(REJECTED_ROWS, rejected)
         else:
             sink.remove(REJECTED_ROWS)
     finally:
         rows.unpersist()
-    return results.merged(partials), {row["reason"]: int(row["count"]) for row in counts}
+    return results.merged(merged["partial"].to_pylist()), {row["reason"]: int(row["count"]) for row in counts}
+
+
+def merged_by_executors(of_tasks: DataFrame, count: int) -> DataFrame:
+    """At most MERGED rows of partial and rejected, for those of ``count`` tasks: a shuffle for each factor MERGED.
+
+    However many there are, neither a task nor the driver gets more than about MERGED.
+    """
+    while count > MERGED:
+        count = -(-count // MERGED)
+        # By the task's number: it gives other bytes if it is repeated, whose place would be another without.
+        grouped = of_tasks.withColumn("task", F.spark_partition_id()).repartition(count, "task").drop("task")
+        of_tasks = grouped.mapInArrow(results.merged_rows, "partial binary, rejected long")
+    return of_tasks
 
 
 def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

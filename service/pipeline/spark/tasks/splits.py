@@ -15,18 +15,31 @@ if TYPE_CHECKING:
     from service.pipeline.spark.tasks.parquet_files import ParquetFiles, Split
 
 
+class ByTask:
+    """How Spark adds up what each task counts, by its number: once, however often it is run."""
+
+    def zero(self, _: dict[int, int]) -> dict[int, int]:
+        """Of no task."""
+        return {}
+
+    def addInPlace(self, counts: dict[int, int], more: dict[int, int]) -> dict[int, int]:  # noqa: N802 - Spark's name
+        """Those of further tasks."""
+        counts |= more
+        return counts
+
+
 @dataclass(frozen=True)
 class SplitReader:
     """What the tasks of a scan run.
 
     tasks : the splits of each task
-    count : is told how many records have been read; None: nobody asks
+    count : is told how many records a task has read, by its number; None: nobody asks
     """
 
     scan: Scan
     files: ParquetFiles | MadeKeys
     tasks: Sequence[Sequence[Any]]
-    count: Callable[[int], None] | None = None
+    count: Callable[[dict[int, int]], None] | None = None
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Scan the splits of the tasks whose numbers are in the batches' only column."""
@@ -43,10 +56,12 @@ class SplitReader:
         return self.scan.of_batches(self._batches(number))
 
     def _batches(self, number: int) -> Iterator[pa.RecordBatch]:
+        read = 0
         for batch in self.files.batches_of(self.tasks[number], self.scan.columns):
             yield batch
-            if self.count is not None:
-                self.count(batch.num_rows)
+            read += batch.num_rows
+        if self.count is not None:
+            self.count({number: read})
 
 
 @dataclass(frozen=True)

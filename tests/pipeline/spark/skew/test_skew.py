@@ -20,6 +20,7 @@ from service.core.partitioners import PARTITIONERS
 from service.pipeline.analyses import results
 from service.pipeline.analyses.skew import scan as skew_scan
 from service.pipeline.analyses.skew.scan import KeySample, SkewResult, SkewScan
+from service.pipeline.spark.cluster import arrow_tasks
 from service.pipeline.spark.io import scan
 from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.skew import job
@@ -133,9 +134,10 @@ def test_large_files_are_read_once(pipeline, parquet, monkeypatch):
 
 
 def test_many_partial_results_are_merged_before_the_driver_gets_them(pipeline, parquet, monkeypatch):
-    """And come to the same."""
+    """Two at a time, until two are left. They come to the same."""
     few, _ = scanned(pipeline, parquet)
-    monkeypatch.setattr(scan, "MERGED_BY_DRIVER", 1)
+    monkeypatch.setattr(arrow_tasks, "TASK_BYTES", 2**13)
+    monkeypatch.setattr(scan, "MERGED", 2)
     many, rejected = scanned(pipeline, parquet)
     assert (figures(many), rejected) == (figures(few), {})
 
