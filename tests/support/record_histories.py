@@ -244,6 +244,22 @@ class Run:
     def _happened(self, event: str, causes: list[str], **more: Any) -> None:
         self.events.append({"at": _now(), "event": event, "group_id": self.group_id, **more, "causes": causes})
 
+    @contextmanager
+    def other(self, group_id: str, **settings: Any) -> Iterator[None]:
+        """Members of another group, or otherwise configured ones, within the block."""
+        before = {name: getattr(self, name) for name in ("group_id", *settings)}
+        vars(self).update(group_id=group_id, **settings)
+        yield
+        vars(self).update(before)
+
+    def sibling(self) -> str:
+        """Make the group one of a broker that is not the controller; returns another group of that one."""
+        ids = [f"{self.group_id}-{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+        leaders = {one: self.cluster.leader(one) for one in ids}
+        first = next(one for one in ids if leaders[one] != 1)
+        self.group_id = first
+        return next(one for one in ids if one != first and leaders[one] == leaders[first])
+
     def start(self, member: str, **config: Any) -> None:
         """Start a consumer's process; its name is the client id, and the instance id of a static member."""
         properties = {
@@ -252,7 +268,7 @@ class Run:
             "client.id": member,
             "max.poll.interval.ms": 8_000,
             "auto.offset.reset": "earliest",
-            "group.protocol": self.protocol,
+            **({} if self.release == OLD else {"group.protocol": self.protocol}),
             **({"group.instance.id": member} if self.static else {}),
             **({"session.timeout.ms": 6_000, "heartbeat.interval.ms": 1_000} if self.protocol == "classic" else {}),
             **self.config,
@@ -280,8 +296,6 @@ class Run:
             properties |= {"partition.assignment.strategy": ",".join(ASSIGNORS[self.assignor])}
         else:
             properties |= {"group.remote.assignor": self.assignor}
-        if self.release == OLD and self.protocol == "classic":
-            del properties["group.protocol"]
         options = ["java", "-Xmx96m", *SHORT_LIVED, _logging(self.cluster.folder, self.layout, "info")]
         program = command(
             "OneConsumer.java",
@@ -293,7 +307,9 @@ class Run:
 
     def _c_words(self, properties: dict[str, Any]) -> list[str]:
         name = "partition.assignment.strategy" if self.protocol == "classic" else "group.remote.assignor"
-        properties |= {name: self.assignor, "topic.metadata.refresh.interval.ms": 3_000, "debug": self.debug}
+        properties |= {name: self.assignor, "topic.metadata.refresh.interval.ms": 3_000}
+        if self.debug:
+            properties["debug"] = self.debug
         return [sys.executable, "-m", "tests.support.one_consumer", json.dumps(properties), json.dumps(self.topics)]
 
     def _read(self, known: dict[str, Any], member: str, lines: Any) -> None:
@@ -308,7 +324,7 @@ class Run:
         for line in lines:
             self._logs[member] = self._logs.get(member, b"") + line.encode()
 
-    def joins(self, member: str, *, causes: tuple[str, ...] = ("join",), then: float = 5.0, **config: Any) -> None:
+    def joins(self, member: str, *, causes: tuple[str, ...] = ("join",), then: float = 6.0, **config: Any) -> None:
         """A new member."""
         self._happened("member_starts", list(causes), member=member)
         self.start(member, **config)
@@ -353,7 +369,7 @@ class Run:
     def loses_coordinator(self, then: float = 20.0) -> None:
         """The broker that coordinates the group is killed."""
         node = self.cluster.leader(self.group_id)
-        self._happened("coordinator_is_killed", [], node=node)
+        self.events.append({"at": _now(), "event": "coordinator_is_killed", "node": node, "causes": []})
         self.cluster.kill(node)
         time.sleep(then)
 
@@ -486,7 +502,7 @@ def _joins_and_leaves(run: Run) -> None:
     run.snapshot()
 
 
-def _stalls_and_changes(run: Run) -> None:
+def _changes(run: Run) -> None:
     """One stalls, a topic grows, a subscription changes."""
     second = run.topic("u", 4)
     for member in ("c1", "c2"):
@@ -497,19 +513,189 @@ def _stalls_and_changes(run: Run) -> None:
     run.leaves("c2")
 
 
-SETS: Final[dict[str, tuple[str, int, dict[str, tuple[dict[str, Any], Callable[[Run], None]]]]]] = {
+def _leaders_go(run: Run) -> None:
+    """The leader leaves, the next one is killed."""
+    for member in ("c1", "c2", "c3"):
+        run.joins(member)
+    run.leaves("c1")
+    run.is_killed("c2")
+    run.joins("c1")
+
+
+def _static_restarts(run: Run) -> None:
+    """Static members restart one after the other; then one is away for longer than its session."""
+    for member in ("c1", "c2", "c3"):
+        run.joins(member)
+    for member in ("c1", "c2", "c3"):
+        run.leaves(member, causes=(), then=1)
+        run.joins(member, causes=(), then=3)
+    run.snapshot()
+    run.leaves("c2", causes=("session_expired",), then=9)
+    run.joins("c2")
+    run.snapshot()
+
+
+def _rolling_restart(run: Run) -> None:
+    """Dynamic members restart one after the other."""
+    for member in ("c1", "c2", "c3"):
+        run.joins(member)
+    for member in ("c1", "c2", "c3"):
+        run.leaves(member, then=2)
+        run.joins(member, then=4)
+
+
+def _surge(run: Run) -> None:
+    """A deployment that starts each new member before it ends an old one."""
+    for member in ("a1", "a2", "a3"):
+        run.joins(member, then=4)
+    for old, new in (("a1", "b1"), ("a2", "b2"), ("a3", "b3")):
+        run.joins(new, then=4)
+        run.leaves(old, then=3)
+
+
+def _comes_and_goes(run: Run) -> None:
+    """One member stalls, again and again."""
+    for member in ("c1", "c2", "c3"):
+        run.joins(member)
+    for _ in range(3):
+        run.stalls("c3", 10_000, then=5)
+
+
+def _flapping(run: Run) -> None:
+    """An autoscaler adds two members and takes them away, again and again."""
+    for member in ("c1", "c2"):
+        run.joins(member, then=3)
+    for _ in range(3):
+        for member in ("c3", "c4"):
+            run.joins(member, then=3)
+        for member in ("c4", "c3"):
+            run.leaves(member, then=3)
+
+
+def _two_groups(run: Run) -> None:
+    """What happens to the one and to the other takes turns."""
+    run.joins("c1")
+    with run.other("orders-eu", client="librdkafka"):
+        run.joins("e1")
+        run.joins("e2")
+    run.joins("c2")
+    with run.other("orders-eu", client="librdkafka"):
+        run.leaves("e1")
+    run.is_killed("c1")
+    with run.other("orders-eu", client="librdkafka"):
+        run.stalls("e2", causes=("poll_interval_exceeded", "join"))
+    run.joins("c1")
+
+
+def _failover(run: Run) -> None:
+    """Two groups of one coordinator, which is killed; then a member joins each."""
+    other = run.sibling()
+    for member in ("c1", "c2"):
+        run.joins(member)
+    with run.other(other, client="librdkafka", assignor="range"):
+        for member in ("e1", "e2"):
+            run.joins(member)
+    run.loses_coordinator()
+    run.joins("c3")
+    with run.other(other, client="librdkafka", assignor="range"):
+        run.joins("e3")
+
+
+def _mixed(run: Run) -> None:
+    """Members of two client libraries; the topic grows, and the leader leaves."""
+    run.joins("c1")
+    for member in ("e1", "e2"):
+        with run.other(run.group_id, client="librdkafka"):
+            run.joins(member)
+    run.grows(run.topics[0], 9)
+    run.snapshot()
+    run.leaves("c1")
+    run.grows(run.topics[0], 12)
+    run.snapshot()
+
+
+def _migration(run: Run) -> None:
+    """Members restart one after the other, with the new protocol."""
+    for member in ("c1", "c2"):
+        run.joins(member)
+    run.snapshot()
+    with run.other(run.group_id, protocol="consumer", assignor="uniform"):
+        for member in ("c1", "c2"):
+            run.leaves(member, then=2)
+            run.joins(member, then=6)
+    run.snapshot()
+
+
+_Script = tuple[dict[str, Any], "Callable[[Run], None]"]
+_CONSUMER: Final = {"protocol": "consumer", "assignor": "uniform"}
+_LIBRDKAFKA: Final = {"client": "librdkafka"}
+_COOPERATIVE: Final = {"assignor": "cooperative-sticky"}
+SETS: Final[dict[str, tuple[str, int, dict[str, _Script]]]] = {
     "first": (
         KAFKA,
         1,
         {
             "java-range": ({"group_id": "orders"}, _joins_and_leaves),
             "librdkafka-cooperative": (
-                {"group_id": "payments", "client": "librdkafka", "assignor": "cooperative-sticky", "debug": "cgrp,assignor"},
-                _stalls_and_changes,
+                {"group_id": "payments", **_LIBRDKAFKA, **_COOPERATIVE, "debug": "cgrp,assignor"},
+                _changes,
             ),
-            "java-consumer": ({"group_id": "billing", "protocol": "consumer", "assignor": "uniform"}, _joins_and_leaves),
+            "java-consumer": ({"group_id": "billing", **_CONSUMER}, _joins_and_leaves),
         },
     ),
+    "restarts": (
+        KAFKA,
+        1,
+        {
+            "java-static": ({"group_id": "orders", "static": True}, _static_restarts),
+            "java-cooperative-rolling": ({"group_id": "payments", **_COOPERATIVE, "layout": "spring"}, _rolling_restart),
+            "librdkafka-range-leaders": ({"group_id": "audit", **_LIBRDKAFKA, "debug": "cgrp"}, _leaders_go),
+            "librdkafka-static": ({"group_id": "billing", **_LIBRDKAFKA, "static": True, "debug": "cgrp"}, _static_restarts),
+        },
+    ),
+    "patterns": (
+        KAFKA,
+        1,
+        {
+            "librdkafka-surge": ({"group_id": "orders", **_LIBRDKAFKA, **_COOPERATIVE}, _surge),
+            "java-comes-and-goes": ({"group_id": "payments", "layout": "logback"}, _comes_and_goes),
+            "librdkafka-flapping": ({"group_id": "audit", **_LIBRDKAFKA, "assignor": "roundrobin"}, _flapping),
+            "java-consumer-static": ({"group_id": "billing", **_CONSUMER, "static": True}, _static_restarts),
+        },
+    ),
+    "changes": (
+        KAFKA,
+        1,
+        {
+            "java-cooperative-changes": ({"group_id": "orders", **_COOPERATIVE, "layout": "spring"}, _changes),
+            "java-consumer-changes": ({"group_id": "payments", **_CONSUMER}, _changes),
+            "librdkafka-consumer-changes": ({"group_id": "audit", **_LIBRDKAFKA, **_CONSUMER, "debug": "cgrp"}, _changes),
+            "migration": ({"group_id": "billing", **_COOPERATIVE}, _migration),
+        },
+    ),
+    "mixed": (
+        KAFKA,
+        1,
+        {
+            "mixed-clients": ({"group_id": "orders"}, _mixed),
+            "librdkafka-consumer": (
+                {"group_id": "payments", **_LIBRDKAFKA, **_CONSUMER, "debug": "cgrp,assignor"},
+                _joins_and_leaves,
+            ),
+        },
+    ),
+    "old": (
+        OLD,
+        1,
+        {
+            "old-two-groups": ({"group_id": "orders", "release": OLD}, _two_groups),
+            "old-sticky-changes": ({"group_id": "payments", "release": OLD, "assignor": "sticky"}, _changes),
+            "old-static": ({"group_id": "billing", "release": OLD, "static": True, "layout": "logback"}, _static_restarts),
+            "old-librdkafka-changes": ({"group_id": "audit", **_LIBRDKAFKA, **_COOPERATIVE}, _changes),
+        },
+    ),
+    "failover": (KAFKA, 3, {"failover-classic": ({**_COOPERATIVE}, _failover)}),
+    "failover-consumer": (KAFKA, 3, {"failover-consumer": ({**_CONSUMER, "layout": "spring"}, _failover)}),
 }
 """By name: the brokers' release and number, and by run what it needs and what happens."""
 
