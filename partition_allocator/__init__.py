@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         read,
         reassign,
         rebalances,
+        trace,
     )
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "read",
     "reassign",
     "rebalances",
+    "trace",
 ]
 
 

@@ -135,6 +135,23 @@ def plan(
     return ask("/v1/partition-count-plans", {**question, "key_format": key_format}, output)
 
 
+def trace(
+    key: Any, texts: str | Sequence[str] = (), topic_name: str | None = None, *, output: Output = "dict", **fields: Any
+) -> Any:
+    """The way of a key to its partition, brokers and readers, now and after a change: the answer of ``POST /v1/key-traces``.
+
+    texts : what describes the cluster, as for ``read``; topic_name : None: the only topic
+    output : "dict" is the answer; "arrow" and "pandas" its table, a row for each reader
+    fields : the other fields of the endpoint, such as ``partitioner``, ``partitions_count`` and ``planned_partitions_count``
+    Raises Rejected.
+
+    >>> trace("order-1", topic_name="orders", partitions_count=12)["now"]["partition_id"]
+    10
+    """
+    question = {"key": key, "texts": [texts] if isinstance(texts, str) else list(texts), "topic_name": topic_name}
+    return ask("/v1/key-traces", {**question, **fields}, output)
+
+
 def keyless(partitions: int | Rows, rule: str = "adaptive", *, output: Output = "dict", **fields: Any) -> Any:
     """Which share of records without a key each partition gets: the answer of ``POST /v1/keyless-distributions``.
 

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "snapshot": ("service.cli.live.snapshot", "Describe a live cluster as JSON."),
     "splits": ("service.cli.decisions", "Divide partitions among readers that form no group."),
     "token": ("service.cli.tokens", "Create a bearer token for NAME."),
+    "trace": ("service.cli.keys.trace", "Follow a key to its partition, brokers and readers."),
     "upgrade": ("service.cli.descriptions.upgrade", "Show what an upgrade of clients or brokers changes."),
     "verify": ("service.cli.live.verify", "Compare a cluster with what Kafka would decide."),
     "watch": ("service.cli.live.watch", "Serve metrics of a live cluster."),
@@ -41,7 +42,7 @@ COMMANDS: Final = {
 
 ROOMS: Final = {
     "Consumer groups": ("assign", "member-counts", "rebalances", "upgrade"),
-    "Keys and topics": ("partitions", "plan", "compare", "fingerprint"),
+    "Keys and topics": ("partitions", "trace", "plan", "compare", "fingerprint"),
     "Brokers": ("check", "reassign", "log-dirs", "lint", "place", "audit"),
     "A live cluster": ("snapshot", "verify", "watch"),
     "A server, and Spark": ("serve", "pipeline"),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -57,7 +57,7 @@ def partitions(*, keys: tuple[str, ...], partitions_count: int | None, explain: 
     elif not keys:
         raise click.UsageError("Missing argument 'KEY'.")
     else:
-        values: list[Any] = [_key(key, fields["key_format"]) for key in keys]
+        values: list[Any] = [request_bodies.key(key, fields["key_format"]) for key in keys]
         body = _body({"partitions_count": partitions_count, "keys": values, **fields})
     _answer("/v1/partitions", body, _partition_rows, options.form(output, explain=explain), explain=explain)
 
@@ -226,20 +226,6 @@ def _placement(brokers: str, racks: int | None, fields: dict[str, Any]) -> dict[
         rows = [{**row, "broker_id": ids[i]} for i, row in enumerate(request_bodies.brokers(len(ids), racks))]
     defaults = {name: 1 for name in ("partitions_count", "replication_factor") if fields[name] is None}
     return {"brokers": rows, **fields, **defaults}
-
-
-def _key(text: str, key_format: str | None) -> Any:
-    """A key of the command line as JSON has it."""
-    if key_format is None:
-        return text
-    from service.core.keys.columns import FLOATS, INTEGERS  # noqa: PLC0415 - an import that most answers do not need
-
-    with suppress(ValueError):  # the key format rejects any other text
-        if key_format in INTEGERS:
-            return int(text)
-        if key_format in FLOATS:
-            return float(text)
-    return text
 
 
 def _open(name: str, hint: str) -> AbstractContextManager[BufferedReader | None]:

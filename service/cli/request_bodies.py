@@ -1,7 +1,22 @@
 """Request bodies from the few words that people have: a topic and its partitions, a number of members, a number of brokers."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+
+def key(text: str, key_format: str | None) -> Any:
+    """A key of the command line as JSON has it."""
+    if key_format is None:
+        return text
+    from service.core.keys.columns import FLOATS, INTEGERS  # noqa: PLC0415 - an import that most answers do not need
+
+    with suppress(ValueError):  # the key format rejects any other text
+        if key_format in INTEGERS:
+            return int(text)
+        if key_format in FLOATS:
+            return float(text)
+    return text
 
 
 def topics(partitions_counts: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ FAMILIES: Final = (
     Family("coordinators", "/v1/coordinators", "partitions"),
     Family("decodings", "/v1/decodings", "decodings"),
     Family("descriptions", "/v1/descriptions", "decodings"),
+    Family("key_traces", "/v1/key-traces", "decodings"),
     Family("groups", "/v1/group-assignments", "groups"),
     Family("connect", "/v1/connect-assignments", "groups"),
     Family("streams", "/v1/streams-assignments", "groups"),

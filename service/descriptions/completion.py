@@ -50,9 +50,9 @@ def completed(
     chosen = [group for group in groups if group_id in (None, group["group_id"])]
     if len(chosen) != 1:
         return whole  # which the body refuses
-    unread = topics.keys() - _read(chosen[0]) if topics else ()
+    unread = topics.keys() - topics_read(chosen[0]) if topics else ()
     if unread:
-        known = first_few(sorted(_read(chosen[0])), NAMED) or "no topic that is known"
+        known = first_few(sorted(topics_read(chosen[0])), NAMED) or "no topic that is known"
         raise InvalidQuestion(f"Group {chosen[0]['group_id']!r} does not read {min(unread)!r}; it reads {known}.")
     if members is None:
         return whole
@@ -72,7 +72,7 @@ def rows_of(group: Json) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
     return owned, listed
 
 
-def _read(group: Json) -> set[str]:
+def topics_read(group: Json) -> set[str]:
     """The topics that the group reads, as far as its description tells."""
     owned, listed = rows_of(group)
     return (
