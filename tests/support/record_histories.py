@@ -1,4 +1,4 @@
-"""``python -m tests.support.record_histories [SET …]``: records ``tests/vectors/histories``.
+"""``python -m tests.support.record_histories [NAME …]``: records ``tests/vectors/histories``.
 
 Each set of runs shares one broker, or one cluster, for a minute or two. A folder a run, whose script is the truth:
 
@@ -50,7 +50,11 @@ _OLD_PARTS: Final = (
 )
 _JARS: Final = {
     KAFKA: (*JARS, f"org.apache.kafka:kafka-tools:{KAFKA}"),
-    OLD: (*(f"org.apache.kafka:{part}:{OLD}" for part in _OLD_PARTS), *(jar for jar in JARS if "apache" not in jar)),
+    OLD: (
+        *(f"org.apache.kafka:{part}:{OLD}" for part in _OLD_PARTS),
+        *(jar for jar in JARS if "apache" not in jar),
+        "org.scala-lang.modules:scala-java8-compat_2.13:1.0.2",
+    ),
 }
 SMALL: Final = 8_192
 """Larger files are gzipped."""
@@ -92,7 +96,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=500
 group.consumer.min.session.timeout.ms=6000
-group.consumer.session.timeout.ms=6000
+group.consumer.session.timeout.ms=10000
 group.consumer.min.heartbeat.interval.ms=1000
 group.consumer.heartbeat.interval.ms=1000
 broker.session.timeout.ms=6000
@@ -324,10 +328,15 @@ class Run:
         for line in lines:
             self._logs[member] = self._logs.get(member, b"") + line.encode()
 
-    def joins(self, member: str, *, causes: tuple[str, ...] = ("join",), then: float = 6.0, **config: Any) -> None:
-        """A new member."""
+    def joins(self, member: str, *, causes: tuple[str, ...] = ("join",), then: float = 3.0, **config: Any) -> None:
+        """A new member, until it has been told of an assignment."""
         self._happened("member_starts", list(causes), member=member)
+        known = len(self._told)
         self.start(member, **config)
+        for _ in range(300):
+            if any(told[1:4] == [self.group_id, member, "assigned"] for told in self._told[known:]):
+                break
+            time.sleep(0.1)
         time.sleep(then)
 
     def leaves(self, member: str, *, causes: tuple[str, ...] = ("leave",), then: float = 4.0) -> None:
@@ -337,7 +346,7 @@ class Run:
         self._processes.pop(member).wait(30)
         time.sleep(then)
 
-    def is_killed(self, member: str, *, causes: tuple[str, ...] = ("session_expired",), then: float = 9.0) -> None:
+    def is_killed(self, member: str, *, causes: tuple[str, ...] = ("session_expired",), then: float = 13.0) -> None:
         """As by ``kill -9``."""
         self._happened("member_is_killed", list(causes), member=member)
         process = self._processes.pop(member)
@@ -417,7 +426,7 @@ class Run:
             f'{{"broker": "kafka {self.cluster.release}",\n"groups": {json.dumps(self.groups, indent=1)},\n'
             f'"events": [\n{rows}\n],\n"listeners": [\n{told}\n]}}'
         )
-        _keep(folder / "truth.json", truth.splitlines())
+        (folder / "truth.json").write_text(truth + "\n", encoding="utf-8")
 
     def _coordinators(self, lines: list[str], end: str) -> Iterator[str]:
         """The lines of these groups, and of the coordinator itself, until the recording ended."""
@@ -528,9 +537,9 @@ def _static_restarts(run: Run) -> None:
         run.joins(member)
     for member in ("c1", "c2", "c3"):
         run.leaves(member, causes=(), then=1)
-        run.joins(member, causes=(), then=3)
+        run.joins(member, causes=(), then=2)
     run.snapshot()
-    run.leaves("c2", causes=("session_expired",), then=9)
+    run.leaves("c2", causes=("session_expired",), then=13)
     run.joins("c2")
     run.snapshot()
 
@@ -541,15 +550,15 @@ def _rolling_restart(run: Run) -> None:
         run.joins(member)
     for member in ("c1", "c2", "c3"):
         run.leaves(member, then=2)
-        run.joins(member, then=4)
+        run.joins(member)
 
 
 def _surge(run: Run) -> None:
     """A deployment that starts each new member before it ends an old one."""
     for member in ("a1", "a2", "a3"):
-        run.joins(member, then=4)
+        run.joins(member)
     for old, new in (("a1", "b1"), ("a2", "b2"), ("a3", "b3")):
-        run.joins(new, then=4)
+        run.joins(new)
         run.leaves(old, then=3)
 
 
@@ -564,10 +573,10 @@ def _comes_and_goes(run: Run) -> None:
 def _flapping(run: Run) -> None:
     """An autoscaler adds two members and takes them away, again and again."""
     for member in ("c1", "c2"):
-        run.joins(member, then=3)
+        run.joins(member)
     for _ in range(3):
         for member in ("c3", "c4"):
-            run.joins(member, then=3)
+            run.joins(member, then=2)
         for member in ("c4", "c3"):
             run.leaves(member, then=3)
 
@@ -622,13 +631,15 @@ def _migration(run: Run) -> None:
     with run.other(run.group_id, protocol="consumer", assignor="uniform"):
         for member in ("c1", "c2"):
             run.leaves(member, then=2)
-            run.joins(member, then=6)
+            run.joins(member, then=4)
     run.snapshot()
 
 
 _Script = tuple[dict[str, Any], "Callable[[Run], None]"]
 _CONSUMER: Final = {"protocol": "consumer", "assignor": "uniform"}
 _LIBRDKAFKA: Final = {"client": "librdkafka"}
+_STATIC: Final = {"static": True, "config": {"session.timeout.ms": 10_000}}
+"""A JVM may take a while to start."""
 _COOPERATIVE: Final = {"assignor": "cooperative-sticky"}
 SETS: Final[dict[str, tuple[str, int, dict[str, _Script]]]] = {
     "first": (
@@ -647,7 +658,7 @@ SETS: Final[dict[str, tuple[str, int, dict[str, _Script]]]] = {
         KAFKA,
         1,
         {
-            "java-static": ({"group_id": "orders", "static": True}, _static_restarts),
+            "java-static": ({"group_id": "orders", **_STATIC}, _static_restarts),
             "java-cooperative-rolling": ({"group_id": "payments", **_COOPERATIVE, "layout": "spring"}, _rolling_restart),
             "librdkafka-range-leaders": ({"group_id": "audit", **_LIBRDKAFKA, "debug": "cgrp"}, _leaders_go),
             "librdkafka-static": ({"group_id": "billing", **_LIBRDKAFKA, "static": True, "debug": "cgrp"}, _static_restarts),
@@ -690,7 +701,7 @@ SETS: Final[dict[str, tuple[str, int, dict[str, _Script]]]] = {
         {
             "old-two-groups": ({"group_id": "orders", "release": OLD}, _two_groups),
             "old-sticky-changes": ({"group_id": "payments", "release": OLD, "assignor": "sticky"}, _changes),
-            "old-static": ({"group_id": "billing", "release": OLD, "static": True, "layout": "logback"}, _static_restarts),
+            "old-static": ({"group_id": "billing", "release": OLD, **_STATIC, "layout": "logback"}, _static_restarts),
             "old-librdkafka-changes": ({"group_id": "audit", **_LIBRDKAFKA, **_COOPERATIVE}, _changes),
         },
     ),
@@ -701,9 +712,11 @@ SETS: Final[dict[str, tuple[str, int, dict[str, _Script]]]] = {
 
 
 def main(names: list[str]) -> None:
-    """Record these sets, or all."""
-    for name in names or SETS:
-        _record(*SETS[name])
+    """Record the sets and runs of these names, or all."""
+    for of_set, (release, brokers, scripts) in SETS.items():
+        chosen = {run: script for run, script in scripts.items() if not names or {of_set, run} & {*names}}
+        if chosen:
+            _record(release, brokers, chosen)
 
 
 if __name__ == "__main__":
