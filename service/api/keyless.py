@@ -82,6 +82,7 @@ class KeylessDistributionsAnswerSchema(AnswerSchema):
     """Where the records go in the long run."""
 
     kafka_version = fields.String()
+    conclusion = fields.String("which partitions get the most, and which nothing, in sentences")
     rule = fields.String()
     rack_aware = fields.Boolean()
     shares = fields.List(fields.Float(), "of each partition in all records; they add up to 1")
@@ -98,6 +99,7 @@ def document(answer: KeylessAnswer) -> dict[str, Any]:
     question, result, shares = answer.question, answer.distribution, answer.distribution.shares
     return {
         "kafka_version": question.kafka_version,
+        "conclusion": answer.conclusion,
         "rule": question.rule,
         "rack_aware": question.rack_aware,
         "shares": shares,

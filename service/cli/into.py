@@ -59,7 +59,8 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
     except AllocatorError as error:
         raise BadInput(str(error)) from None
     places = {name.partition(".")[0]: f"{into.rstrip('/')}/{name}" for name in files}
-    show(files[SUMMARY].decode(), outcome.headline, places, within_limits=outcome.within_limits, as_json=form == "json")
+    said = outcome.report.verdict
+    show(files[SUMMARY].decode(), said, outcome.headline, places, within_limits=outcome.within_limits, as_json=form == "json")
 
 
 def _files(outcome: Outcome, rejected: pa.Table) -> dict[str, bytes]:
@@ -77,14 +78,18 @@ def _files(outcome: Outcome, rejected: pa.Table) -> dict[str, bytes]:
     return files
 
 
-def show(summary: str, headline: Mapping[str, str], places: Mapping[str, str], *, within_limits: bool, as_json: bool) -> None:
-    """Print the summary or the key figures, and on standard error the places. Exits with 1 if a limit is exceeded."""
+def show(
+    summary: str, verdict: str, headline: Mapping[str, str], places: Mapping[str, str], *, within_limits: bool, as_json: bool
+) -> None:
+    """Print the summary, or the verdict and the figures; on standard error the places. Exits with 1 if a limit is exceeded."""
     if as_json:
         click.echo(summary, nl=False)
     else:
         from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
-        Console().print(table(("", ""), [*headline.items()]))
+        console = Console()
+        console.say(verdict)
+        console.print(table(("", ""), [*headline.items()]))
     for what, where in places.items():
         note(f"{what}: {where}")
     if not within_limits:

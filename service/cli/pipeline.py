@@ -127,7 +127,9 @@ def _run(
     if done is None:
         return
     as_json = options.form(output) == "json"
-    into_folder.show(done.summary_text, done.headline, done.places, within_limits=done.within_limits, as_json=as_json)
+    into_folder.show(
+        done.summary_text, done.verdict, done.headline, done.places, within_limits=done.within_limits, as_json=as_json
+    )
 
 
 if __name__ == "__main__":

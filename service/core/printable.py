@@ -31,5 +31,10 @@ def counted(count: int, thing: str, things: str = "") -> str:
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
+def share(value: float) -> str:
+    """A formatted share: ``12.3%``, ``1.23%``."""
+    return f"{value:.2%}" if value < 0.0995 else f"{value:.1%}"
+
+
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

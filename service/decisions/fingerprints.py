@@ -12,6 +12,7 @@ from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
+from service.planner.attribution.conclusions import conclusion
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.attribution.fingerprints import Fingerprint, fingerprint
 from service.planner.attribution.observations import KeyObservations, observe
@@ -62,6 +63,11 @@ class FingerprintAnswer:
     question: FingerprintQuestion
     observations: KeyObservations
     result: Fingerprint
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict in words."""
+        return conclusion(self.result, self.observations)
 
     @property
     def figures(self) -> Figures:

@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.kafka_versions import LATEST, since
 from service.core.model import NONE
-from service.core.printable import counted
+from service.core.printable import counted, first_few, share
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.rows import duplicates
 from service.planner.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
+
+NAMED: Final = 5
+"""Partitions that a sentence names at most."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,28 @@ class KeylessAnswer:
     question: KeylessQuestion
     producers: list[dict[str, Any]]
     distribution: Distribution
+
+    @property
+    def conclusion(self) -> str:
+        """Which partitions get the most and which nothing, and what is assumed where partitions are only counted."""
+        shares = self.distribution.shares
+        highest, empty = np.flatnonzero(np.isclose(shares, shares.max())), np.flatnonzero(shares == 0)
+        if len(highest) == len(shares):
+            each = f"Each of {counted(len(shares), 'partition')}" if len(shares) > 1 else "The only partition"
+            text = f"{each} gets {share(float(shares[0]))} of the records without a key in the long run"
+        else:
+            which = f"{'Partition' if len(highest) == 1 else 'Partitions'} {first_few(highest, NAMED)}"
+            gets = f"{'gets' if len(highest) == 1 else 'get'} {share(float(shares.max()))}{' each' * (len(highest) > 1)}"
+            times = f"{self.distribution.skew:.3g} × the mean of {counted(len(shares), 'partition')}"
+            text = f"{which} {gets} of the records without a key in the long run, {times}"
+        assumed = {ADAPTIVE: " and queues are equal", STICKY: " and equal batches"}
+        partitions = self.question.partitions
+        if partitions is None:
+            text += f", as long as all have a leader{assumed.get(self.question.rule, '')}"
+        elif all(each["leader_id"] is None for each in partitions):
+            text += ", once they have leaders, which none has now"
+        nothing = f" {len(empty):,} {'gets' if len(empty) == 1 else 'get'} nothing: {first_few(empty, NAMED)}."
+        return f"{text}.{nothing * (len(empty) > 0)}"
 
     @property
     def figures(self) -> Figures:

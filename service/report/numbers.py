@@ -29,11 +29,6 @@ def duration(seconds: float | None) -> str:
     return f"{number(round(seconds / 86400, 1))} d"
 
 
-def share(value: float) -> str:
-    """A formatted share: ``12.3%``, ``1.23%``."""
-    return f"{value:.2%}" if value < 0.0995 else f"{value:.1%}"
-
-
 def size(value: float) -> str:
     """Formatted bytes: ``1.5 GiB``."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):

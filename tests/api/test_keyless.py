@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -108,3 +110,24 @@ def test_what_is_wrong_is_pointed_at(client, body, pointer):
     response = client.post(PATH, json=body)
     assert response.status_code == 422, response.data
     assert [error["pointer"] for error in response.json["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_conclusion_says_who_gets_the_most_and_who_nothing(client, seed):
+    draw = random.Random(seed)
+    n = draw.randint(1, 8)
+    rule = draw.choice(["round-robin", "sticky", "uniform-sticky", "adaptive"])
+    body = {"rule": rule, "partitions_count": n}
+    if draw.random() < 0.8:
+        queue = {"queue_size": draw.choice([0, 0, 3])} if rule == "adaptive" else {}
+        leaders = [draw.choice([None, 1, 2, 3]) for _ in range(n)]
+        body = {"rule": rule, "partitions": [{"partition_id": i, "leader_id": leaders[i], **queue} for i in range(n)]}
+    answer = client.post("/v1/keyless-distributions", json=body).json
+    text, shares = answer["conclusion"], answer["shares"]
+    assert ("Each of" in text or "The only" in text) == (max(shares) - min(shares) < 1e-6)
+    assert f"{max(shares):.1%}" in text or f"{max(shares):.2%}" in text
+    empty = [i for i, share in enumerate(shares) if share == 0]
+    assert (f"{len(empty)} get" in text) == bool(empty)
+    assert not empty or f"nothing: {', '.join(map(str, empty[:5]))}" in text
+    assert ("as long as all have a leader" in text) == ("partitions" not in body)
+    assert ("none has now" in text) == ("partitions" in body and all(each["leader_id"] is None for each in body["partitions"]))

@@ -85,9 +85,8 @@ def _compared(
         "agreement by chance": f"{summary['chance_agreement']:.2%}",
         "rejected records": number(rejected.count),
     }
-    headline = {"verdict": summary["conclusion"]} | figures
     tables = {"pairs.parquet": form.columns(answer, JSON)}
-    return Outcome(summary, tables, report_of(summary, figures, file), headline), rejected.table()
+    return Outcome(summary, tables, report_of(summary, figures, file), figures), rejected.table()
 
 
 @click.command(cls=GroupedCommand)

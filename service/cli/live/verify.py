@@ -118,7 +118,6 @@ def written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, i
     import numpy as np  # noqa: PLC0415 - imports that --help does not need
     import pyarrow as pa  # noqa: PLC0415
 
-    from service.api import fingerprints  # noqa: PLC0415
     from service.core.errors import AllocatorError  # noqa: PLC0415
     from service.decisions.budget import Budget  # noqa: PLC0415
     from service.decisions.fingerprints import FingerprintQuestion, answer  # noqa: PLC0415
@@ -130,8 +129,8 @@ def written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, i
     except AllocatorError as error:
         return Finding("keys", name, "", "not_checked", str(error))
     writers = [names[0] if names else "no client" for names in found.result.writers[: len(found.result.mixture.components)]]
-    reason = fingerprints.conclusion(found.result, found.observations)
-    return Finding("keys", name, ", ".join(dict.fromkeys(writers)), OF_KEYS.get(found.result.verdict, "alike"), reason)
+    by = ", ".join(dict.fromkeys(writers))
+    return Finding("keys", name, by, OF_KEYS.get(found.result.verdict, "alike"), found.conclusion)
 
 
 def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], form: str) -> None:

@@ -35,12 +35,14 @@ from service.report.pages import date
 class Results:
     """What a job wrote and computed.
 
+    verdict : the first sentence of its report
     headline : its key figures, by name
     places : the location of each result, by name
     within_limits : as of Outcome
     """
 
     summary_text: str
+    verdict: str
     headline: Mapping[str, str]
     places: Mapping[str, str]
     within_limits: bool
@@ -102,7 +104,7 @@ def run(
             places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job.parameters, parameters)))
         except (PySparkException, Py4JError, ConnectionError) as error:
             raise failure(error) from error
-    return Results(json_of(summary).decode(), outcome.headline, places, outcome.within_limits)
+    return Results(json_of(summary).decode(), outcome.report.verdict, outcome.headline, places, outcome.within_limits)
 
 
 def _import(job: Job) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from service.core.printable import counted
 from service.pipeline.analyses.fleet import report
 from service.pipeline.analyses.fleet import summary as fleet_summary
+from service.pipeline.analyses.fleet.conclusions import conclusion
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.files.errors import WrongTable
 from service.report.numbers import number
@@ -60,10 +61,11 @@ def fleet(parts: Mapping[str, TableOutcome], tables: Mapping[str, Any], subtitle
     """The outcome. parts : of "groups" and "topics", or one of them"""
     summaries = {name: part.summary for name, part in parts.items()}
     sections = tuple(section for part in parts.values() for section in part.sections)
+    said = conclusion(summaries)
     return Outcome(
-        summary={"job": "fleet", **summaries},
+        summary={"job": "fleet", "conclusion": said, **summaries},
         tables=tables,
-        report=Report("Fleet", subtitle, sections, report.verdict(summaries)),
+        report=Report("Fleet", subtitle, sections, said),
         headline={name: text for part in parts.values() for name, text in part.headline.items()},
     )
 

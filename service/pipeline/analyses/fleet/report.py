@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from service.core.printable import counted
+from service.pipeline.analyses.fleet.conclusions import full_name, short_name, tried_by
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.report.pages import COLORS, Figure, FigureRow, Plot, Section, Table, chart
@@ -20,60 +21,11 @@ CURVES: Final = 20
 """Fewer groups than this have no curve of their skew: it would be a staircase of a few steps, and the table names each."""
 
 
-def verdict(summaries: Mapping[str, dict[str, Any]]) -> str:
-    """The first sentences. summaries : of "groups" and "topics", or one of them"""
-    sentences = []
-    if groups := summaries.get("groups"):
-        compared = [(comparison, _tried(groups, comparison)) for comparison in groups["comparisons"]]
-        sentences += [_comparison_verdict(*each) for each in compared if any(row["failed"] < row["groups"] for row in each[1])]
-        failed = sum(row["failed"] for row in groups["assignors"])
-        if failed or not sentences:
-            ends = f"{counted(failed, 'assignment')} would fail in Kafka" if failed else "every assignment succeeds"
-            sentences.append(f"{counted(groups['groups'], 'group')}: {ends}.")
-    if topics := summaries.get("topics"):
-        audit = topics["audit"]
-        verb = "follows" if audit["obey"] == 1 else "follow"
-        obey = f": {number(audit['obey'])} of {counted(audit['audited'], 'placement')} {verb} Kafka's rules"
-        sentences.append(f"{counted(topics['topics'], 'topic')}{obey if audit['audited'] else ''}.")
-    return " ".join(sentences)
-
-
-def _tried(summary: dict[str, Any], comparison: dict[str, Any]) -> list[dict[str, Any]]:
-    """The assignors of a comparison, the most even first."""
-    rows = [row for row in summary["assignors"] if _full_name(row) in comparison["assignors"]]
-    return sorted(rows, key=lambda row: (row["over_twice"], row["skew"]["mean"] or 0, _full_name(row)))
-
-
-def _comparison_verdict(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> str:
-    """Such as ``With range, 9 of 60 groups load a member with over twice the mean; with uniform, 2.``"""
-    best, worst = tried[0], tried[-1]
-    protocol = comparison["group_protocol"]
-    thing = f"{protocol} group" if protocol else "group"
-    if not worst["over_twice"]:
-        named = f"With {_name(worst, tried)}" if len(tried) == 1 else f"With each of the {len(tried)} assignors"
-        return f"{named}, no member of the {counted(comparison['groups'], thing)} has over twice the mean."
-    count = worst["over_twice"]
-    verb = "loads" if count == 1 else "load"
-    sentence = f"{number(count)} of {counted(comparison['groups'], thing)} {verb} a member with over twice the mean"
-    other = f"; with {_name(best, tried)}, {number(best['over_twice'])}" if best["over_twice"] < count else ""
-    return f"With {_name(worst, tried)}, {sentence}{other}."
-
-
-def _full_name(row: dict[str, Any]) -> str:
-    return f"{row['group_protocol']}:{row['assignor']}"
-
-
-def _name(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
-    """The assignor, with its protocol where it is compared with one of another."""
-    alone = len({each["group_protocol"] for each in others}) == 1
-    return str(row["assignor"]) if alone else _full_name(row)
-
-
 def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: Curves) -> list[Section]:
     """The sections about groups. curves : by assignor, the groups' skew at each of ``quantiles``"""
     sections = [Section("Groups", (_group_figures(summary),))]
     for comparison in summary["comparisons"]:
-        sections += _comparison_sections(comparison, _tried(summary, comparison), quantiles, curves)
+        sections += _comparison_sections(comparison, tried_by(summary, comparison), quantiles, curves)
     if summary["most_skewed"]:
         text = (
             "Assigned by their own assignor. Best: the lowest skew of all assignors that were tried; where it is as high, the "
@@ -134,7 +86,7 @@ def _comparison_sections(
     protocol = comparison["group_protocol"]
     what = counted(comparison["groups"], f"{protocol} group" if protocol else "group")
     blocks: list[FigureRow | Table | Plot] = [_over_twice(comparison, tried), _evenness(tried)]
-    shown = {_name(row, tried): curves[_full_name(row)] for row in tried if _full_name(row) in curves}
+    shown = {short_name(row, tried): curves[full_name(row)] for row in tried if full_name(row) in curves}
     if shown and comparison["groups"] >= CURVES:
         caption = f"Share of the {what} up to each skew: busiest member ÷ mean"
         blocks.append(chart(lambda axes: _curves(axes, quantiles, shown), caption))
@@ -160,13 +112,13 @@ def _over_twice(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> 
     figures = [Figure("each group's own", number(comparison["own_over_twice"]), remark)]
     for row in tried:
         tone = "" if min(counts) == max(counts) else {min(counts): "good", max(counts): "bad"}.get(row["over_twice"], "")
-        figures.append(Figure(_name(row, tried), number(row["over_twice"]), remark, tone))
+        figures.append(Figure(short_name(row, tried), number(row["over_twice"]), remark, tone))
     return FigureRow(tuple(figures))
 
 
 def _evenness(tried: Sequence[dict[str, Any]]) -> Table:
     rows = [
-        (_name(row, tried), *(_skew(row["skew"][at]) for at in ("mean", "median", "p90", "max")), number(row["failed"]))
+        (short_name(row, tried), *(_skew(row["skew"][at]) for at in ("mean", "median", "p90", "max")), number(row["failed"]))
         for row in tried
     ]
     return _without_zeros(("assignor", "mean skew", "median", "90%", "max", "failed"), rows)
@@ -174,7 +126,7 @@ def _evenness(tried: Sequence[dict[str, Any]]) -> Table:
 
 def _movement(tried: Sequence[dict[str, Any]]) -> Table:
     names = ("retained", "revoked", "fewest_possible_moves", "added", "follow_up_rebalances")
-    rows = [(_name(row, tried), *(number(row[name]) for name in names)) for row in tried]
+    rows = [(short_name(row, tried), *(number(row[measure]) for measure in names)) for row in tried]
     return _without_zeros(("assignor", "retained", "revoked", "needed", "added", "second rebalances"), rows)
 
 
@@ -293,7 +245,7 @@ def _curves(axes: Axes, quantiles: Sequence[float], curves: Mapping[str, Sequenc
 
 
 def _moves(axes: Axes, tried: Sequence[dict[str, Any]]) -> None:
-    names = [_name(row, tried) for row in tried]
+    names = [short_name(row, tried) for row in tried]
     left = [0.0] * len(names)
     for column, color in (("retained", COLORS[0]), ("revoked", COLORS[6]), ("added", COLORS[7])):
         counts = [float(row[column] or 0) for row in tried]

@@ -14,6 +14,7 @@ from service.core.printable import all_of, counted
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.rows.texts import is_text
 from service.pipeline.analyses.mismatch import count_scan, report
+from service.pipeline.analyses.mismatch.conclusions import conclusion
 from service.pipeline.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
 from service.pipeline.analyses.outcome import Outcome, Records
 from service.pipeline.files.errors import WrongTable
@@ -77,9 +78,8 @@ def mismatch(
     summary = _summary(scan, result, rejected, found=partitions_count is None)
     if summary["verdict"] == "unexplained":
         _try_other_bytes(records.schema.field(key_column).type, scan, result, summary)
+    summary = {"job": "mismatch", "conclusion": conclusion(summary), **summary}
     headline = {
-        "verdict": report.verdict(summary),
-        **({"warning": " ".join(summary["warnings"])} if summary["warnings"] else {}),
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({report.misplaced(summary)})",
         "rejected records": number(sum(rejected.values())),

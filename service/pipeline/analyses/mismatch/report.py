@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.printable import counted
-from service.planner.attribution.fingerprints import MOSTLY
+from service.core.printable import share
+from service.pipeline.analyses.mismatch.conclusions import interval, named, writer_of
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number, share
+from service.report.numbers import number
 from service.report.pages import COLORS, INK, Figure, FigureRow, Report, Section, Table, chart, partition_axis
 
 if TYPE_CHECKING:
@@ -21,52 +21,12 @@ if TYPE_CHECKING:
 BARS = 512
 """Most bars of a chart, as more take Matplotlib minutes; with more partitions, each bar is the largest of several."""
 
-SHOWN = 3
-"""Partitioners that are named for each writer; the others are counted."""
-
-
-def verdict(summary: dict[str, Any]) -> str:
-    """The verdict in words: ``99.9% java … (99.8% to 99.9%), 0.10% librdkafka:consistent … (0.07% to 0.15%)``."""
-    if summary["verdict"] == "none":
-        return "no record has a key"
-    if summary["verdict"] == "undecided":
-        if summary["partitions_count"] == 1:
-            return "with one partition, where records are does not tell who wrote them"
-        pairs = sum(summary["different_pairs"].values())
-        return f"too few different pairs of key and partition ({pairs:,}) to tell who wrote the records"
-    if summary["verdict"] == "unexplained":
-        reasons = "for example, because a serializer changed the keys' bytes: the command fingerprint tries the usual ones"
-        return f"no partitioner explains the records at this partition count, {reasons}"
-    parts = [f"{share(part['share'])} {_writer(summary, part)} ({_interval(part)})" for part in summary["mixture"]]
-    if summary["chance_share"] > 0.0005:
-        unexplained = f"{share(summary['chance_share'])} explained by no partitioner"
-        parts.insert(0 if summary["chance_share"] > MOSTLY else len(parts), unexplained)
-    earlier = sorted({part["partitions_count"] for part in summary["mixture"]} - {summary["partitions_count"]})
-    counts = " to ".join(map(str, (*earlier, summary["partitions_count"])))
-    return ", ".join(parts) + (f"; the topic probably grew from {counts} partitions" if earlier else "")
-
-
-def _writer(summary: dict[str, Any], part: dict[str, Any]) -> str:
-    """A part of the mixture, with its partition count if the topic had another one before it grew."""
-    count = part["partitions_count"]
-    return named(part["partitioners"]) + (f" with {counted(count, 'partition')}" if count != summary["partitions_count"] else "")
-
-
-def _interval(part: dict[str, Any]) -> str:
-    return f"{share(part['share_low'])} to {share(part['share_high'])}"
-
 
 def misplaced(summary: dict[str, Any]) -> str:
     """The share of the misplaced records, and whether a former partition count explains all of them."""
     is_expected = summary["verdict"] == "identified" and summary["expected"] in summary["mixture"][0]["partitioners"]
     grown = is_expected and any(part["partitions_count"] != summary["partitions_count"] for part in summary["mixture"])
     return share(summary["misplaced_share"]) + (", all as before the topic grew" if grown else "")
-
-
-def named(partitioners: list[str]) -> str:
-    """The first of a writer's partitioners, which no key can tell apart."""
-    more = len(partitioners) - SHOWN
-    return " / ".join(partitioners[:SHOWN]) + (f" / {more} more" if more > 0 else "")
 
 
 def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Report:
@@ -91,8 +51,7 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
         Section("Misplaced records by partition", (chart(lambda axes: _partitions(axes, result.misplaced)),)),
         *([_examples(summary)] if summary["examples"] else []),
     ]
-    sentence = f"Written by: {verdict(summary)}." if shares else f"{verdict(summary).capitalize()}."
-    return Report("Mismatch", source, tuple(sections), " ".join((sentence, *summary["warnings"])))
+    return Report("Mismatch", source, tuple(sections), " ".join((summary["conclusion"], *summary["warnings"])))
 
 
 def _writers(summary: dict[str, Any], shares: dict[str, dict[str, float]]) -> Section:
@@ -136,14 +95,14 @@ def _examples(summary: dict[str, Any]) -> Section:
 
 def _share_of_each(summary: dict[str, Any]) -> dict[str, dict[str, float]]:
     """The shares of the verdict, of the same records and so adding up to 1; empty if no partitioner explains them."""
-    shares = {_writer(summary, each): each for each in summary["mixture"]}
+    shares = {writer_of(summary, each): each for each in summary["mixture"]}
     if shares and summary["chance_share"] > 0.0005:
         shares["explained by no partitioner"] = {name: summary[f"chance_{name}"] for name in ("share", "share_low", "share_high")}
     return shares
 
 
 def _table(shares: dict[str, dict[str, float]]) -> Table:
-    rows = [(name, share(each["share"]), _interval(each)) for name, each in shares.items()]
+    rows = [(name, share(each["share"]), interval(each)) for name, each in shares.items()]
     return Table(("equivalent partitioners", "share of the records", "95% interval"), rows)
 
 

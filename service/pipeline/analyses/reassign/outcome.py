@@ -85,7 +85,6 @@ def outcome_of(planned: ReassignmentAnswer, balance: str, source: str) -> Outcom
         tables=tables,
         report=report_of(summary, steps, source, points),
         headline={
-            "conclusion": planned.conclusion[0],
             "partitions": number(len(planned.placements)),
             "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(planned.plan.lower_bound)})",
             "preferred leaders to change": number(summary["moves"]["leaders"]),

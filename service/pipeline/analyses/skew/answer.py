@@ -13,9 +13,10 @@ import numpy as np
 from service.core.keys import columns as encodings
 from service.core.keys.values import key_text, key_value
 from service.core.model import Int32s
+from service.core.printable import first_few
 from service.decisions.partition_counts import over
 from service.pipeline.analyses.skew.scan import KeySample, SkewResult
-from service.planner.sizing.conclusions import LimitReach, reach
+from service.planner.sizing.conclusions import LISTED, LimitReach, partitions, plan_in_question, reach
 from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.distinct_keys import BYTES, RECORDS
 from service.planner.sizing.plans import CountLimits, CountPlan, Rates, plans
@@ -80,6 +81,26 @@ class SkewAnswer:
     def exact(self) -> bool:
         """Whether every distinct key was counted."""
         return self.counts.distinct.level == 0
+
+    @property
+    def conclusion(self) -> str:
+        """The conclusion of the first partitioner of each cause, and the others of this cause, with their skew."""
+        by_cause: dict[tuple[str | None, ...], dict[str, str]] = {}
+        for each in self.reach:
+            plan = plan_in_question(self.plans_of(each.partitioner), self.counts.current, each.recommended)
+            cause = (plan.records.verdict, plan.bytes.verdict if plan.bytes else None)
+            skew = f"{each.partitioner} ({plan.records.spread.skew:.3g} with {partitions(plan.partitions_count)})"
+            by_cause.setdefault(cause, {}).setdefault(each.conclusion, skew)
+        sentences = []
+        for (conclusion, _), *others in (conclusions.items() for conclusions in by_cause.values()):
+            sentences.append(conclusion)
+            if others:
+                sentences.append(f"The cause is the same for {first_few([skew for _, skew in others], LISTED)}.")
+        return " ".join(sentences)
+
+    def plans_of(self, partitioner: str) -> list[CountPlan]:
+        """The plans of a partitioner, the fewest partitions first."""
+        return sorted((plan for plan in self.plans if plan.partitioner == partitioner), key=lambda plan: plan.partitions_count)
 
     def reach_of(self, partitioner: str) -> LimitReach:
         """Which limits the counts of a partitioner keep, and which count is recommended."""

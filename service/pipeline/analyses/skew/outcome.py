@@ -145,6 +145,7 @@ def _summary(answer: SkewAnswer) -> dict[str, Any]:
     counts, distinct = answer.counts, answer.counts.distinct
     return {
         "job": "skew",
+        "conclusion": answer.conclusion,
         "records": counts.records,
         "keyless": int(counts.keyless[0]),
         "rejected": answer.rejected,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.printable import first_few, printable
-from service.planner.sizing.conclusions import LISTED, cause, partitions, plan_in_question
-from service.planner.sizing.plans import EVEN, CountPlan, Measure
+from service.core.printable import printable, share
+from service.planner.sizing.conclusions import cause
+from service.planner.sizing.plans import EVEN, Measure
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number, share, size
+from service.report.numbers import number, size
 from service.report.pages import COLORS, LABELLED, SOFT, Figure, FigureRow, Plot, Report, Section, Table, chart, charts, label
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ BARS = 400
 
 
 def headline(answer: SkewAnswer) -> dict[str, str]:
-    """The conclusions and figures for the terminal."""
+    """The figures for the terminal."""
     counts, distinct = answer.counts, answer.counts.distinct
-    figures = {f"conclusion {name}": answer.reach_of(name).conclusion for name in counts.names} | {
+    figures = {
         "records with a key": number(counts.records),
         "records without a key": number(int(counts.keyless[0])),
         "rejected records": _rejected(answer),
@@ -88,24 +88,8 @@ def report(answer: SkewAnswer, source: str, scan: SkewScan) -> Report:
         f"Skew of {source.rstrip('/').rpartition('/')[2]}",
         f"{source} · key: {key} ({scan.key_format})",
         tuple(sections),
-        printable(_verdict(answer)),
+        printable(answer.conclusion),
     )
-
-
-def _verdict(answer: SkewAnswer) -> str:
-    """The conclusion of the first partitioner of each cause, and the others of this cause, with their skew."""
-    by_cause: dict[tuple[str | None, ...], dict[str, str]] = {}
-    for reach in answer.reach:
-        plan = plan_in_question(_of(answer, reach.partitioner), answer.counts.current, reach.recommended)
-        cause = (plan.records.verdict, plan.bytes.verdict if plan.bytes else None)
-        skew = f"{reach.partitioner} ({plan.records.spread.skew:.3g} with {partitions(plan.partitions_count)})"
-        by_cause.setdefault(cause, {}).setdefault(reach.conclusion, skew)
-    sentences = []
-    for (conclusion, _), *others in (conclusions.items() for conclusions in by_cause.values()):
-        sentences.append(conclusion)
-        if others:
-            sentences.append(f"The cause is the same for {first_few([skew for _, skew in others], LISTED)}.")
-    return " ".join(sentences)
 
 
 def _glance(answer: SkewAnswer) -> FigureRow:
@@ -149,13 +133,9 @@ def _band(measure: Measure) -> str:
     return f"{cause(measure)}; random hashes {measure.chance.low:.4g} to {measure.chance.high:.4g}"
 
 
-def _of(answer: SkewAnswer, name: str) -> list[CountPlan]:
-    return sorted((plan for plan in answer.plans if plan.partitioner == name), key=lambda plan: plan.partitions_count)
-
-
 def _skew_plot(answer: SkewAnswer) -> Plot:
     def draw(axes: Axes) -> None:
-        plans = _of(answer, answer.counts.names[0])
+        plans = answer.plans_of(answer.counts.names[0])
         x = [plan.partitions_count for plan in plans]
         low, high = ([getattr(plan.records.chance, end) for plan in plans] for end in ("low", "high"))
         axes.fill_between(x, low, high, color=SOFT, alpha=0.18, linewidth=0, label="99% of random hashes")
@@ -163,7 +143,9 @@ def _skew_plot(answer: SkewAnswer) -> Plot:
         if max(floor) > 1.001:
             axes.plot(x, floor, color=SOFT, linestyle=":", linewidth=1.2, label="floor of any partitioner")
         for i, name in enumerate(answer.counts.names):
-            axes.plot(x, [plan.records.spread.skew for plan in _of(answer, name)], color=COLORS[i % 8], marker="o", label=name)
+            axes.plot(
+                x, [plan.records.spread.skew for plan in answer.plans_of(name)], color=COLORS[i % 8], marker="o", label=name
+            )
         if answer.limits.skew is not None:
             axes.axhline(answer.limits.skew, color=COLORS[6], linestyle="--", linewidth=1, label="limit")
         axes.set_xlabel("partitions")

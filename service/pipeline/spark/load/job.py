@@ -22,6 +22,7 @@ from service.pipeline.spark.job import Pipeline
 from service.pipeline.spark.load import report as load_report
 from service.pipeline.spark.load import summary as load_summary
 from service.pipeline.spark.load import windows
+from service.pipeline.spark.load.conclusions import conclusion
 from service.pipeline.spark.load.options import CONSUMER, LIMITS, record_columns_of
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
@@ -93,6 +94,7 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
         "subjects above a limit": number(worst) if limits else "no limit set",
         "rejected records": number(sum(rejected.values())),
     }
+    summary = {"job": "load", "conclusion": conclusion(summary), **summary}
     report = load_report.report(summary, curves, str(source))
     group = options["group"]
     return Outcome(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.core.printable import all_of, counted
+from service.pipeline.spark.load.conclusions import WITHOUT, name_of, rate
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import duration, number, size
+from service.report.numbers import duration, number
 from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ POINTS: Final = 400
 
 WHOLE: Final = 3
 """With more windows than this, the first and the last are not drawn."""
-
-_WITHOUT: Final = {"records_nobody_reads": "records without a group", "records_without_placement": "records without a placement"}
 
 _TITLES: Final = {"partition": "Partitions", "consumer": "Consumers", "broker": "Brokers"}
 
@@ -82,7 +80,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
     if summary["limits"]:
         remark = f"{number(breaches['stretches'])} times"
         figures.append(Figure("above a limit", number(breaches["subjects"]), remark, "bad" if breaches["subjects"] else "good"))
-    for name, text in _WITHOUT.items():
+    for name, text in WITHOUT.items():
         if summary[name]:
             figures.append(Figure(text, number(summary[name]), "", "bad"))
     if summary["rejected"]:
@@ -92,10 +90,10 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
         columns = ("subject", "measure", "limit", "peak", "from", "until", "windows above")
         rows = [
             (
-                _name(row),
+                name_of(row),
                 row["measure"].replace("_", " ") + "/s",
-                _rate(row["limit"], row["measure"]),
-                _rate(row["peak"], row["measure"]),
+                rate(row["limit"], row["measure"]),
+                rate(row["peak"], row["measure"]),
                 _time(row["from"], span),
                 _time(row["until"], span),
                 number(row["windows"]),
@@ -108,7 +106,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
             sections.append(_kind(kind, title, summary, drawn.get(kind)))
     if summary["groups"]:
         groups = [
-            (str(row["group_id"]), number(row["members"]), number(row["idle"]), _rate(row["records_per_second"], "records"),
+            (str(row["group_id"]), number(row["members"]), number(row["idle"]), rate(row["records_per_second"], "records"),
              f"{row['skew']:.2f}", str(row["busiest"]))
             for row in summary["groups"]
         ]  # fmt: skip
@@ -119,7 +117,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
             (str(row["group_id"]), str(row["assignor"] or "—"), str(row["detail"])[:160]) for row in summary["groups_failed"]
         ]
         sections.append(Section("Groups that could not be assigned", (Table(("group", "assignor", "detail"), failed),)))
-    return Report("Load", source, tuple(sections), _verdict(summary))
+    return Report("Load", source, tuple(sections), summary["conclusion"])
 
 
 def _kind(kind: str, title: str, summary: dict[str, Any], drawn: dict[str, Any] | None) -> Section:
@@ -128,15 +126,15 @@ def _kind(kind: str, title: str, summary: dict[str, Any], drawn: dict[str, Any] 
     columns = ["subject", *(f"{each.replace('_', ' ')}/s, {what}" for each in measures for what in ("mean", "peak"))]
     rows = []
     for row in of_kind["busiest"]:
-        cells = [_name({**row, "kind": kind})]
+        cells = [name_of({**row, "kind": kind})]
         for each in measures:
-            cells += [_rate(row[f"{each}_per_second"], each), _rate(row[f"peak_{each}_per_second"], each)]
+            cells += [rate(row[f"{each}_per_second"], each), rate(row[f"peak_{each}_per_second"], each)]
         rows.append((*cells, _time(row[f"peak_{measure(kind)}_window"], span)))
     blocks: list[Any] = []
     if drawn:
         unit = f"{measure(kind)}/s"
         limits = [each["limit"] for each in summary["limits"] if (each["kind"], each["measure"]) == (kind, measure(kind))]
-        first = _name({**of_kind["busiest"][0], "kind": kind})
+        first = name_of({**of_kind["busiest"][0], "kind": kind})
         blocks = [
             chart(
                 lambda axes: _hours(axes, drawn["hours"], unit, limits),
@@ -161,26 +159,6 @@ def _text(kind: str, of_kind: dict[str, Any], summary: dict[str, Any]) -> str:
     if kind == "partition" and len(topics) > 1:
         return f"{text} They are of several topics, so that no mean of all is given."
     return f"{text} The busiest has {of_kind['skew']:.2f} × the mean."
-
-
-def _verdict(summary: dict[str, Any]) -> str:
-    """The first sentence: what is above a limit, or else what is busiest."""
-    breaches = summary["breaches"]
-    if summary["limits"]:
-        if not breaches["subjects"]:
-            windows = f"{counted(summary['span']['windows'], 'window')} of {summary['span']['window_seconds']:g} s"
-            missing = [f"{number(summary[name])} {text}" for name, text in _WITHOUT.items() if summary[name]]
-            return f"Nothing went above a limit in {windows}{'; not counted: ' * bool(missing)}{all_of(missing, 2)}."
-        worst = breaches["worst"][0]
-        name = worst["measure"].replace("_", " ")
-        peak, limit = (_rate(worst[which], worst["measure"]) for which in ("peak", "limit"))
-        several = f"{number(breaches['subjects'])} went above a limit; the worst, " if breaches["subjects"] > 1 else ""
-        return f"{several}{_name(worst)}{',' if several else ''} reached {peak} {name}/s, where {limit} are allowed."
-    if summary["partitions"] is None:
-        return ""
-    busiest = summary["partitions"]["busiest"][0]
-    peak = number(busiest["peak_records_per_second"])
-    return f"The busiest partition, {busiest['subject']}, took in {peak} records/s at its peak."
 
 
 def _hours(
@@ -209,18 +187,6 @@ def _times(axes: Axes, times: list[tuple[int, float]], unit: str, limits: list[f
 def _limits(axes: Axes, limits: list[float]) -> None:
     for limit in limits:
         axes.axhline(limit, color=COLORS[6], linewidth=1, linestyle="--", label="limit")
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    if row["kind"] == "broker":
-        return f"broker {row['subject']}"
-    return str(row["subject"]) if row["group_id"] is None else f"{row['group_id']}: {row['subject']}"
-
-
-def _rate(value: float | None, of: str) -> str:
-    if value is None:
-        return "—"
-    return number(value) if of == "records" else size(value)
 
 
 def _time(seconds: float | None, span: Mapping[str, Any]) -> str:

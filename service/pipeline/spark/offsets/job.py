@@ -8,6 +8,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.core.printable import counted
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading
@@ -241,7 +242,7 @@ def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> di
     slowest = now.where("lag > 0").orderBy(F.desc("lag"), *PARTITION).limit(NAMED)
     names = [row["group"] for row in largest]
     requests = tables[REQUESTS].where(F.col("group").isin(names)).collect()
-    return {
+    summary: dict[str, Any] = {
         "job": "offsets",
         "as_of": None if frames.last is None else datetime.fromtimestamp(frames.last / 1000, UTC).isoformat(),
         "records": {name: value for name, value in frames.counts.items() if value},
@@ -259,6 +260,26 @@ def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> di
             json.loads(row["question"]) for row in sorted(requests, key=lambda row: names.index(row["group"]))
         ],
     }  # fmt: skip
+    return {"job": "offsets", "conclusion": _conclusion(summary), **summary}
+
+
+def _conclusion(summary: dict[str, Any]) -> str:
+    """The first sentences: who falls behind, the lag, and what is not known of both."""
+    committed, known, compared, behind, lag = (
+        summary["partitions"][name] for name in ("committed", "with_lag", "with_trend", "falling_behind", "lag")
+    )
+    if not known:
+        return f"Offsets are committed for {counted(committed, 'partition')}. No log end of them is known, and so no lag."
+    sentences = [f"The lag is {counted(lag, 'record')} over {counted(known, 'partition')}"]
+    if committed > known:
+        sentences[0] += f"; that of {committed - known:,} more is not known, for want of a log end"
+    if behind:
+        sentences.insert(0, f"The lag of {behind:,} of {counted(compared, 'partition')} grows: consumers fall behind")
+    elif compared:
+        sentences.insert(0, f"None of {counted(compared, 'partition')} falls behind")
+    else:
+        sentences.append("Whether it grows is not known: that takes log ends of several times")
+    return " ".join(f"{sentence}." for sentence in sentences)
 
 
 def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
         sections.append(_partitions(summary["slowest_partitions"]))
     kinds = [(name, number(count)) for name, count in summary["records"].items() if name.isupper()]
     sections.append(Section("Records", (Table(("type", "records"), kinds, folded="Show the records by type"),)))
-    return Report("Offsets", source, tuple(sections), _verdict(summary))
+    return Report("Offsets", source, tuple(sections), summary["conclusion"])
 
 
 def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
@@ -115,22 +115,3 @@ def _trend(slope: float | None, trend: str | None = None) -> str:
     if slope is None:
         return "—"
     return "steady" if trend == "steady" else f"{'+' if slope > 0 else ''}{number(slope)}/s"
-
-
-def _verdict(summary: dict[str, Any]) -> str:
-    """The first sentences: who falls behind, the lag, and what is not known of both."""
-    committed, known, compared, behind, lag = (
-        summary["partitions"][name] for name in ("committed", "with_lag", "with_trend", "falling_behind", "lag")
-    )
-    if not known:
-        return f"Offsets are committed for {counted(committed, 'partition')}. No log end of them is known, and so no lag."
-    sentences = [f"The lag is {counted(lag, 'record')} over {counted(known, 'partition')}"]
-    if committed > known:
-        sentences[0] += f"; that of {committed - known:,} more is not known, for want of a log end"
-    if behind:
-        sentences.insert(0, f"The lag of {behind:,} of {counted(compared, 'partition')} grows: consumers fall behind")
-    elif compared:
-        sentences.insert(0, f"None of {counted(compared, 'partition')} falls behind")
-    else:
-        sentences.append("Whether it grows is not known: that takes log ends of several times")
-    return " ".join(f"{sentence}." for sentence in sentences)

@@ -7,7 +7,8 @@ import random
 
 import pyarrow as pa
 
-from service.pipeline.analyses.fleet import assignments, report, summary
+from service.pipeline.analyses.fleet import assignments, summary
+from service.pipeline.analyses.fleet.conclusions import conclusion
 
 
 def test_the_order_of_the_rows_decides_nothing() -> None:
@@ -67,7 +68,7 @@ def test_assignors_are_compared_over_the_same_groups() -> None:
         {**consumer, "assignors": ["consumer:range", "consumer:uniform"]},
     ]
     assert [row["over_twice"] for row in by_protocol["assignors"]] == [1, 0, 1, 1]
-    assert report.verdict({"groups": by_protocol}) == (
+    assert conclusion({"groups": by_protocol}) == (
         "With range, 1 of 2 classic groups loads a member with over twice the mean; with sticky, 0. "
         "With range, 1 of 1 consumer group loads a member with over twice the mean."
     )
@@ -88,6 +89,6 @@ def test_the_most_uneven_groups_name_the_best_that_any_assignor_gives() -> None:
 
 def test_no_group_over_twice_the_mean_is_reported() -> None:
     even = of(result("a", "classic:range", 2.0, own=True), result("a", "classic:sticky", 1.0))
-    assert report.verdict({"groups": even}) == "With each of the 2 assignors, no member of the 1 group has over twice the mean."
+    assert conclusion({"groups": even}) == "With each of the 2 assignors, no member of the 1 group has over twice the mean."
     failed = of(result("a", "classic:sticky", None, own=True, error="KafkaError", detail="x"))
-    assert report.verdict({"groups": failed}) == "1 group: 1 assignment would fail in Kafka."
+    assert conclusion({"groups": failed}) == "1 group: 1 assignment would fail in Kafka."

@@ -244,7 +244,7 @@ def test_the_summary_has_the_results_first(done):
     assert summary == orjson.loads(shown[: shown.rindex("}") + 1])
     assert len(text) < 10_000
     assert "histogram" not in summary
-    assert list(summary)[:4] == ["job", "records", "keyless", "rejected"]
+    assert list(summary)[:4] == ["job", "conclusion", "records", "keyless"]
     plans = {(row["partitioner"], row["partitions_count"]): row for row in pq.read_table(folder / "plans.parquet").to_pylist()}
     assert len(summary["plans"]) == len(plans)
     for plan in summary["plans"]:
