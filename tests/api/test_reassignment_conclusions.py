@@ -191,6 +191,29 @@ def sentences_are_true(body: dict[str, Any], answer: dict[str, Any]) -> None:  #
         assert int(waits[1]) == sum(len(set(planned(answer, key, [])) - set(before.replicas[key])) for key in kafka.stuck)
     what_else_is_said(body, answer, before, known=known)
     of_brokers_and_racks(body, answer, kafka, known=known)
+    of_replicas_in_sync(body, answer, kafka, known=known)
+
+
+def of_replicas_in_sync(body: dict[str, Any], answer: dict[str, Any], kafka: Kafka, *, known: bool) -> None:
+    """What fills a broker that may not run, and what keeps no replica in sync, are without another choice."""
+    before = Kafka(body)
+    before.complete(body)
+    in_sync = {i for each in before.in_sync.values() for i in each}
+    lagging = {i for i in before.serving if known and before.held(i) and i not in in_sync}
+    gets = {i for key, now in before.replicas.items() for i in planned(answer, key, now) if i in lagging and i not in now}
+    told = re.search(r"Brokers? ([\d, ]+) gets? \d+ replicas?, but", answer["conclusion"])
+    assert {int(i) for i in re.findall(r"\d+", told[1] if told else "")} == gets
+    spared = [each for each in answer["warnings"] if "no others" in each]
+    assert all({int(i) for i in re.findall(r"\d+", each)} <= lagging - gets for each in spared)
+    if gets:
+        brokers = [{**each, "cordoned": each["broker_id"] in lagging} for each in body["brokers"]]
+        with pytest.raises(Refused):
+            decided({**body, "brokers": brokers})
+    usable = {each["broker_id"] for each in body["brokers"] if not (each.get("fenced") or each.get("draining"))}
+    usable -= {each.get("replaces") for each in body["brokers"]}
+    for key in kafka.stuck:
+        fewer = len(planned(answer, key, [])) < len(before.replicas[key])
+        assert not (fewer and before.in_sync[key] & usable and before.leader[key] != -1), (key, answer["conclusion"])
 
 
 def what_else_is_said(body: dict[str, Any], answer: dict[str, Any], before: Kafka, *, known: bool) -> None:
@@ -296,3 +319,27 @@ def test_what_sentences_say_is_what_kafka_does(part: int) -> None:
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
     assert answered > RUNS // 6
+
+
+def of_orders(**asked: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A question about four partitions, in none of which broker 3 is in sync, and its answer."""
+    rows = (([1, 3], [1]), ([2, 1], [2, 1]), ([3, 1], [1]), ([2, 4], [2, 4]))
+    placements = [
+        {"partition_id": i, "replicas": replicas, "in_sync_replicas": in_sync, "leader": in_sync[0]}
+        for i, (replicas, in_sync) in enumerate(rows)
+    ]
+    brokers = [{"broker_id": i, "draining": i == 4 and "replication_factor" not in asked} for i in (1, 2, 3, 4)]
+    body = {"brokers": brokers, "topics": [{"topic_name": "orders", "placements": placements}], **asked}
+    return body, decided(body)
+
+
+def test_brokers_and_replicas_that_are_not_in_sync_are_the_last_choice() -> None:
+    for asked, end in (
+        ({}, "no others."),
+        ({"destinations": [3]}, "no plan without was found."),
+        ({"replication_factor": 1}, ""),
+    ):
+        body, answer = of_orders(**asked)
+        sentences_are_true(body, answer)
+        assert any(each.endswith(end) for each in (answer["conclusion"], *answer["warnings"]))
+        assert answer["complete"]

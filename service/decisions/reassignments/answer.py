@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from service.core.errors import NoPlan
 from service.core.measures.zone_traffic import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
 from service.core.printable import counted
 from service.decisions.figures import Figures
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Float64s, Int64s
     from service.decisions.budget import Budget
     from service.decisions.reassignments.question import CurrentCluster
-    from service.planner.reassignments.model import Goal
+    from service.planner.reassignments.batches.model import Batches
+    from service.planner.reassignments.model import Goal, Plan
     from service.planner.reassignments.replacements import Replacements
 
 
@@ -141,11 +144,23 @@ class ReassignmentAnswer(Planned):
         return [*doubts, *warnings(self)]
 
 
+def _planned(cluster: CurrentCluster, question: ReassignmentQuestion) -> tuple[CurrentCluster, tuple[Plan, Batches]]:
+    """The plan, in which a broker that is in sync with none of its replicas gets no others where that is possible."""
+    brokers, placements, goal = cluster.brokers, cluster.placements, question.goal
+    doubtful = placements.lagging(brokers) & brokers.receiving
+    if doubtful.any() and not goal.only_leaders:
+        cautious = replace(cluster, brokers=replace(brokers, cordoned=brokers.cordoned | doubtful))
+        with suppress(NoPlan):
+            return cautious, plan_in_batches(cautious.brokers, placements, goal, question.limits)
+    return cluster, plan_in_batches(brokers, placements, goal, question.limits)
+
+
 def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer:
     """Plan the reassignment. Raises InvalidQuestion (all faults at once), NoPlan, and what the budget raises."""
     cluster = read(question, budget)
-    brokers, placements, goal = cluster.brokers, cluster.placements, question.goal
-    plan, batches = plan_in_batches(brokers, placements, goal, question.limits)
+    placements, goal = cluster.placements, question.goal
+    cluster, (plan, batches) = _planned(cluster, question)
+    brokers = cluster.brokers
     budget.check_time()
     moves = moves_of(brokers, placements, goal, plan.replicas, batches)
     budget.check_time()

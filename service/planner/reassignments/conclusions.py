@@ -10,7 +10,7 @@ from service.core.printable import all_of, counted
 from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.evenness import band, exact_band
 from service.planner.reassignments.model import Goal, broker_names, bytes_on
-from service.planner.reassignments.order import copied
+from service.planner.reassignments.order import added, copied
 from service.planner.reassignments.planned import NAMED, Planned
 
 _NEAR: Final = 1e-9
@@ -25,7 +25,7 @@ def conclusion(planned: Planned) -> tuple[str, bool]:
     leads, led = (_first([text for text, none in _demotions(planned) if none == done]) for done in (False, True))
     failures, demoted = [*_without_leader(planned), *_first(list(_not_empty(planned))), *leads], led
     moves = [] if demoted and not planned.copies else [_main(planned)]  # what became of the demoted brokers says more
-    sentences = [*failures, *_empty(planned), *filter(None, moves), *demoted, *_offers(planned)]
+    sentences = [*failures, *_empty(planned), *filter(None, moves), *_lagging(planned), *demoted, *_offers(planned)]
     running, empty = planned.placements.in_progress, np.flatnonzero(planned.left & (planned.loads[0].replicas == 0))[:NAMED]
     if running is not None and running.any() and not any(len(_leaving(planned, broker)) for broker in empty.tolist()):
         sentences.append(_reassignments(planned, np.flatnonzero(running).astype(np.int32)))  # that no sentence has named
@@ -145,6 +145,18 @@ def _without_leader(planned: Planned) -> Iterator[str]:
         no_leader = f"{have} no leader, so {they} cannot be copied until a replica is back"
         not_in_sync = f"{keep} only replicas that are not in sync, so the reassignment waits until one is"
         yield f"{planned.names(stuck)} {no_leader if is_leaderless else not_in_sync}{then}"
+
+
+def _lagging(planned: Planned) -> Iterator[str]:
+    """The brokers that get replicas though none of theirs is in sync."""
+    brokers, comes = planned.brokers, added(planned.placements.replicas, planned.plan.replicas)
+    gets = np.bincount(planned.plan.replicas.values[comes], minlength=len(brokers))
+    doubtful = np.flatnonzero(planned.placements.lagging(brokers) & (gets > 0))
+    if len(doubtful):
+        names = broker_names(brokers.cluster.broker_ids[doubtful].tolist()).capitalize()
+        get, have, run = ("gets", "has", "it runs") if len(doubtful) == 1 else ("get", "have", "they run")
+        count = counted(int(gets[doubtful].sum()), "replica")
+        yield f"{names} {get} {count}, but {have} none in sync: check first that {run}, for no plan without was found"
 
 
 def _demotions(planned: Planned) -> Iterator[tuple[str, bool]]:

@@ -180,6 +180,14 @@ class Placements:
         live = brokers.live[self.replicas.values]
         return live if self.in_sync is None else live & self.in_sync
 
+    def lagging(self, brokers: Brokers) -> Bools:
+        """bool[brokers], those that have replicas, and none in sync; none where that is unknown."""
+        if self.in_sync is None:
+            return np.zeros(len(brokers), np.bool_)
+        lagging: Bools = np.bincount(self.replicas.values, minlength=len(brokers)) > 0
+        lagging[self.replicas.values[self.in_sync]] = False
+        return lagging
+
     def bytes_of_each(self) -> Int64s:
         """int64[partitions], zeros where sizes are unknown."""
         return np.zeros(len(self), np.int64) if self.sizes is None else self.sizes

@@ -32,8 +32,10 @@ from service.planner.reassignments.evenness import evenest_with, fewest_bytes, l
 from service.planner.reassignments.feasibility.infeasibility import explain
 from service.planner.reassignments.feasibility.pinning import pins_within
 from service.planner.reassignments.leaders import elect, leading
-from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
-from service.planner.reassignments.order import copied, has_room
+from service.planner.reassignments.leadership import first_of
+from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Pins, Placements, Plan, bytes_on
+from service.planner.reassignments.order import added, copied, has_room, in_sync_after
+from service.planner.reassignments.permits import Permits
 from service.planner.reassignments.resources.loads import Loads, evenness_of_resources, fewest_for_resources, weighted
 from service.planner.reassignments.resources.search import even_out_leaders
 from service.planner.reassignments.search.trade import Curve
@@ -52,6 +54,7 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal) -> Plan:
     free = _found(brokers, placements, goal)
     if free is None:
         raise explain(brokers, placements, goal)
+    free = _keeping_in_sync(brokers, placements, goal, free)
     if enough(placements, free.replicas.firsts()):
         return free
     pinned = None if goal.only_leaders else pin(brokers, placements, goal)
@@ -59,6 +62,27 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal) -> Plan:
     if pinned is None or best is None:
         raise explain(brokers, placements, goal)
     return _bounded(brokers, placements, goal, best, free, pinned.lower_bound)
+
+
+def _keeping_in_sync(brokers: Brokers, placements: Placements, goal: Goal, free: Plan) -> Plan:
+    """The plan, in which partitions that get fewer replicas keep one in sync, where any ended without and one may stay."""
+    now, then = placements.replicas, free.replicas
+    fewer = placements.replication_factors < now.lengths()
+    if placements.in_sync is None or goal.only_leaders or not fewer.any():
+        return free
+    ends_in_sync = first_of(then, in_sync_after(brokers, placements, then) & brokers.live[then.values]) != NONE
+    may_stay = placements.in_sync_now(brokers) & Permits.of(brokers, placements).kept(now) & fewer[now.row_of_each_value()]
+    any_kept = first_of(now, may_stay)
+    if not (~ends_in_sync & (any_kept != NONE)).any():
+        return free
+    kept = first_of(now, may_stay & ~added(then, now))  # what stays in sync anyway; else the first that may
+    kept = np.where(kept == NONE, any_kept, kept)
+    partitions = np.flatnonzero(kept != NONE).astype(np.int32)
+    result = _found(brokers, replace(placements, pins=Pins(partitions, kept[partitions])), goal)
+    if result is None or len(result.outside) > len(free.outside):
+        return free
+    bounds = min(result.cost, free.lower_bound), min(result.evenness, free.evenness_bound)
+    return replace(result, lower_bound=bounds[0], evenness_bound=bounds[1])
 
 
 def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan) -> Plan | None:

@@ -94,11 +94,7 @@ class Planned:
 
     def dead_before(self) -> Int32s:
         """int32[...], the brokers to which a rollback copies, and that are gone, fenced, or in sync with nothing."""
-        now = self.placements.replicas
-        holds, gone = np.bincount(now.values, minlength=len(self.brokers)), ~self.brokers.live
-        if self.placements.in_sync is not None:
-            in_sync = np.bincount(now.values[self.placements.in_sync], minlength=len(self.brokers))
-            gone = gone | ((holds > 0) & (in_sync == 0))
+        now, gone = self.placements.replicas, ~self.brokers.live | self.placements.lagging(self.brokers)
         back = np.bincount(now.values[added(self.plan.replicas, now)], minlength=len(self.brokers)) > 0
         return np.flatnonzero(back & gone).astype(np.int32)
 
