@@ -136,7 +136,16 @@ class ConnectAnswer:
         after, workers = counted(len(self.rounds), "rebalance"), counted(len(tasks), "worker")
         parts = [f"After {after} {workers} {'run' if len(tasks) > 1 else 'runs'} {many}{' each' * (len(tasks) > 1)}"]
         idle = len(last.unassigned.connectors) + len(last.unassigned.tasks)
-        for count, what in ((stopped, "stopped on the way"), (idle, "run by no worker")):
+        configured = last.group.configured
+        gone = len({each for work in last.held.values() for each in work.connectors} - {*configured.connectors})
+        gone += len({each for work in last.held.values() for each in work.tasks} - {*configured.tasks})
+        if len(self.rounds) > 1 and not self.assignor.is_cooperative:
+            parts.append("each rebalance stops all that runs")
+        for count, what in (
+            (stopped, "stopped on the way"),
+            (idle, "run by no worker"),
+            (gone, "run though no longer configured"),
+        ):
             if count:
                 parts.append(f"{counted(count, 'connector or task is', 'connectors and tasks are')} {what}")
         if last.revokes or last.answer.delay_ms:

@@ -7,7 +7,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-from service.core.printable import counted, first_few
+from service.core.printable import all_of, counted, first_few
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.descriptions import bodies
@@ -100,24 +100,23 @@ NAMED = 3
 def understood(description: Description) -> str:
     """``Read 40 topics (805 partitions) on 12 brokers and 1 group of 25 members with its lag. Racks are not known.``"""
     disks = f"the log directories of {counted(len(description.log_dirs), 'broker')}" if description.log_dirs else ""
-    parts = [part for part in (_topics(description), _groups(description), disks) if part]
-    what = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or _brokers(description)
-    return " ".join((f"Read {what or 'nothing'}.", *_unknown(description)))
+    parts = [part for part in (*_topics(description), _groups(description), disks) if part]
+    return " ".join((f"Read {all_of(parts, len(parts)) if parts else 'nothing'}.", *_unknown(description)))
 
 
-def _brokers(description: Description) -> str:
-    return counted(len(description.brokers), "broker") if description.brokers else ""
-
-
-def _topics(description: Description) -> str:
+def _topics(description: Description) -> Iterator[str]:
+    """The topics and the brokers."""
     topics = description.topics
-    if not topics:
-        return ""
-    counts = [partitions_of(topic) for topic in topics]
-    known = sum(count for count in counts if count is not None)
-    partitions = f" ({counted(known, 'partition')})" if None not in counts else ""
-    on = f" on {_brokers(description)}" if any(topic.get("placements") for topic in topics) else ""
-    return f"{counted(len(topics), 'topic')}{partitions}{on}"
+    used = {broker for topic in topics for placed in topic.get("placements") or () for broker in placed["replicas"]}
+    known = used | {broker["broker_id"] for broker in description.brokers}
+    brokers = counted(len(known), "broker")
+    on = f" on {f'{len(used):,} of ' * (len(used) < len(known))}{brokers}" if used else ""
+    counts = [count for topic in topics if (count := partitions_of(topic)) is not None]
+    partitions = f" ({counted(sum(counts), 'partition')})" if len(counts) == len(topics) else ""
+    if topics:
+        yield f"{counted(len(topics), 'topic')}{partitions}{on}"
+    if known and not used:
+        yield brokers
 
 
 def partitions_of(topic: Json) -> int | None:
@@ -132,16 +131,22 @@ def _groups(description: Description) -> str:
         return ""
     members = [len(group["members"]) for group in groups if "members" in group]
     of = f" of {counted(sum(members), 'member')}" if len(members) == len(groups) else ""
-    with_lag = sum(_has_lag(group, description) for group in groups)
-    its = "its" if len(groups) == 1 else "their"
-    lag = f" with {its} lag" if with_lag == len(groups) else f", {with_lag} with their lag" if with_lag else ""
+    with_lag = sum(any(_lag_known(group, description)) for group in groups)
+    its = "its" if with_lag == 1 else "their"
+    lag = f" with {its} lag" if with_lag == len(groups) else f", {with_lag} with {its} lag" if with_lag else ""
     return f"{counted(len(groups), 'group')}{of}{lag}"
 
 
-def _has_lag(group: Json, description: Description) -> bool:
-    ends = {topic["topic_name"] for topic in description.topics if topic.get("log_end_offsets")}
-    committed = [part["topic_name"] for part in group.get("committed_offsets", ())]
-    return bool(committed) and ends.issuperset(committed)
+def _lag_known(group: Json, description: Description) -> list[bool]:
+    """Whether the lag is known of each partition that the group is listed with."""
+    ends = {topic["topic_name"]: topic.get("log_end_offsets") or () for topic in description.topics}
+    known = []
+    for part in group.get("committed_offsets", ()):
+        of_topic = ends.get(part["topic_name"], ())
+        for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
+            end = of_topic[i] if i < len(of_topic) else None
+            known.append(None not in (offset, end) and end >= 0)
+    return known
 
 
 def _unknown(description: Description) -> Iterator[str]:
@@ -151,12 +156,19 @@ def _unknown(description: Description) -> Iterator[str]:
     if without and len(without) == len(brokers):
         yield "Racks are not known."
     elif without:
-        yield f"The racks of brokers {first_few(without, NAMED)} are not known."
+        racks = "The racks of brokers {} are" if len(without) > 1 else "The rack of broker {} is"
+        yield f"{racks.format(first_few(without, NAMED))} not known."
     uncounted = [topic["topic_name"] for topic in description.topics if partitions_of(topic) is None]
-    if uncounted:
-        yield f"The partition counts of {first_few(uncounted, NAMED)} are not listed."  # they may be inferred
-    if description.groups and not any(_has_lag(group, description) for group in description.groups):
+    if uncounted:  # they may be inferred
+        are = "counts of {} are" if len(uncounted) > 1 else "count of {} is"
+        yield f"The partition {are.format(first_few(uncounted, NAMED))} not listed."
+    lags = [known for group in description.groups if any(known := _lag_known(group, description))]
+    partitions, missing = sum(map(len, lags)), sum(each.count(False) for each in lags)
+    if description.groups and not lags:
         yield "Lag is not known."
+    elif missing:
+        lacks = f"{missing:,} of {counted(partitions, 'partition')}"
+        yield f"The lag of {lacks} is not known, for want of a committed offset or a log end."
     unlisted = [group["group_id"] for group in description.groups if "members" not in group]
     if unlisted:
         yield f"The members of {first_few(unlisted, NAMED)} are not known."

@@ -316,7 +316,8 @@ def _counted(change: GroupChange, old: GroupAnswer, new: GroupAnswer) -> GroupCh
     sentences = [f"{each.warning} These partitions are not counted." for each in chance if each is not None]
     for each in chance:
         found = found if each is None else found.without(each.partitions)
-    moved = [len(moves(group, each)) for each in rows]
+    exists = group.topics.partitions_count
+    moved = [int((moves(group, each).partitions < exists).sum()) for each in rows]
     return replace(
         change, assigned_differently=len(found), moved=moved[1], moved_without_upgrade=moved[0], notes=(*change.notes, *sentences)
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 
 from service.api.connect import EXAMPLE
@@ -72,3 +75,57 @@ def test_what_is_wrong_is_named(client, body, pointers):
 def test_the_generation_after_the_largest_is_javas(client):
     rounds = client.post(PATH, json={"rounds": [round_of(generation_id=2**31 - 1), round_of()]}).json["rounds"]
     assert [each["generation_id"] for each in rounds] == [2**31 - 1, -(2**31)]
+
+
+def drawn(seed):
+    """Rounds of workers that come and go, and of connectors that change."""
+    draw = random.Random(seed)
+    names = draw.sample(["jdbc", "s3", "es", "mm2", "mqtt"], draw.randint(1, 4))
+    rounds, now = [], 0
+    for i in range(draw.randint(1, 4)):
+        workers = draw.sample([f"w{i}" for i in range(5)], draw.randint(1, 4))
+        rounds.append({"at_ms": now, "workers": [{"member_id": worker} for worker in workers]})
+        if i == 0 or draw.random() < 0.3:
+            tasks = {name: draw.randint(0, 5) for name in names if draw.random() < 0.9}
+            rounds[-1]["connectors"] = [{"connector_name": name, "tasks_count": count} for name, count in tasks.items()]
+        now += draw.choice([1_000, 60_000, 400_000])
+    delay = draw.choice([0, 60_000, 300_000])
+    assignor, follow_ups = draw.choice(["eager", "compatible", "sessioned"]), draw.random() < 0.5
+    return {
+        "assignor": assignor, "rounds": rounds, "follow_ups": follow_ups, "scheduled_rebalance_max_delay_ms": delay,
+    }  # fmt: skip
+
+
+def work_of(row, prefix=""):
+    """The connectors (name, None) and tasks (name, id) of a row of an answer."""
+    tasks = {(each["connector_name"], i) for each in row.get(f"{prefix}tasks", ()) for i in each["task_ids"]}
+    return tasks | {(name, None) for name in row.get(f"{prefix}connectors", ())}
+
+
+def test_the_conclusion_counts_what_runs_and_what_stops(client):
+    said = set()
+    for seed in range(200):
+        body = drawn(seed)
+        answer = client.post(PATH, json=body).json
+        text, last = answer["conclusion"], answer["rounds"][-1]
+        runs = [work_of(worker) for worker in answer["workers"]]
+        rows = [row["connectors"] for row in body["rounds"] if "connectors" in row][-1]
+        configured = {(row["connector_name"], i) for row in rows for i in (None, *range(row["tasks_count"]))}
+        tasks = [sum(task is not None for _, task in work) for work in runs]
+        counts = [len(answer["rounds"]), len(runs), *sorted({min(tasks), max(tasks)})]
+        assert [int(count) for count in re.findall(r"\d+", text.split(";")[0])] == counts, (seed, text)
+        for words, count in (
+            (
+                "stopped on the way",
+                sum(len(work_of(each, "revoked_")) for row in answer["rounds"] for each in row["assignments"]),
+            ),
+            ("run by no worker", len(configured.difference(*runs))),
+            ("run though no longer configured", len(set().union(*runs) - configured)),
+        ):
+            found = re.search(rf"(\d+) connectors? (?:or|and) tasks? (?:is|are) {words}", text)
+            assert int(found[1] if found else 0) == count, (seed, text)
+            said |= {words} if found else set()
+        assert ("join again at once" in text) == last["follow_up_rebalance"], (seed, text)
+        assert ("join again after" in text) == (last["delay_ms"] > 0 and not last["follow_up_rebalance"]), (seed, text)
+        assert ("stops all that runs" in text) == (body["assignor"] == "eager" and len(answer["rounds"]) > 1), (seed, text)
+    assert len(said) == 3

@@ -20,7 +20,8 @@ def _assigned(answer: GroupAnswer) -> str:
         return "There are no members, so nothing is assigned."
     many = counted(int(load.max), "partition") if load.min == load.max else f"{load.min:,} to {load.max:,} partitions"
     parts = [f"{answer.assignor.name} gives {counted(members, 'member')} {many}{' each' * (members > 1)}"]
-    had = len(np.unique(answer.first.group.owned.values))
+    owned = np.unique(answer.first.group.owned.values)
+    had = int((owned < answer.first.group.topics.partitions_count).sum())
     if had and answer.question.protocol == "share":
         of = counted(movement.retained + movement.revoked, "owned partition")
         parts.append(f"{movement.retained:,} of {of} {'stays' if movement.retained == 1 else 'stay'} with the member")
@@ -29,6 +30,8 @@ def _assigned(answer: GroupAnswer) -> str:
         if answer.outcomes is not None and answer.second is None:
             runs = f" in this run, {answer.outcomes.movement['moved']} in {answer.outcomes.runs} runs"
         parts.append(f"{moved:,} of {counted(had, 'owned partition')} {'moves' if moved == 1 else 'move'}{runs}")
+    if had < len(owned):
+        parts.append(f"{counted(len(owned) - had, 'partition that is owned does', 'partitions that are owned do')} not exist")
     if len(last.unassigned):
         parts.append(f"{counted(len(last.unassigned), 'partition goes', 'partitions go')} to no member")
     chance = first.assignment.left_open

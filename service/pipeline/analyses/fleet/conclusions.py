@@ -21,8 +21,11 @@ def conclusion(summaries: Mapping[str, dict[str, Any]]) -> str:
         audit = topics["audit"]
         verb = "follows" if audit["obey"] == 1 else "follow"
         obey = f": {number(audit['obey'])} of {counted(audit['audited'], 'placement')} {verb} Kafka's rules"
-        sentences.append(f"{counted(topics['topics'], 'topic')}{obey if audit['audited'] else ''}.")
-    return " ".join(sentences)
+        refused = f"; Kafka's placer refuses {number(topics['failed'])}" if topics["failed"] else ""
+        sentences.append(f"{counted(topics['topics'], 'topic')}{obey if audit['audited'] else ''}{refused}.")
+    wrong = sum(summary["wrong_rows"] for summary in summaries.values())
+    rejected = [f"{counted(wrong, 'row was', 'rows were')} rejected and {'is' if wrong == 1 else 'are'} not counted."]
+    return " ".join(sentences + rejected * (wrong > 0))
 
 
 def tried_by(summary: dict[str, Any], comparison: dict[str, Any]) -> list[dict[str, Any]]:
@@ -36,13 +39,16 @@ def _comparison_verdict(comparison: dict[str, Any], tried: Sequence[dict[str, An
     best, worst = tried[0], tried[-1]
     protocol = comparison["group_protocol"]
     thing = f"{protocol} group" if protocol else "group"
+    assigned = [row["groups"] - row["failed"] for row in (worst, best)]
     if not worst["over_twice"]:
         named = f"With {short_name(worst, tried)}" if len(tried) == 1 else f"With each of the {len(tried)} assignors"
-        return f"{named}, no member of the {counted(comparison['groups'], thing)} has over twice the mean."
+        that = " that it assigns" if any(row["failed"] for row in tried) else ""
+        return f"{named}, no member of the {counted(comparison['groups'], thing)}{that} has over twice the mean."
     count = worst["over_twice"]
     verb = "loads" if count == 1 else "load"
-    sentence = f"{number(count)} of {counted(comparison['groups'], thing)} {verb} a member with over twice the mean"
-    other = f"; with {short_name(best, tried)}, {number(best['over_twice'])}" if best["over_twice"] < count else ""
+    sentence = f"{number(count)} of {counted(assigned[0], thing)} {verb} a member with over twice the mean"
+    of = f" of {number(assigned[1])}" if assigned[0] != assigned[1] else ""
+    other = f"; with {short_name(best, tried)}, {number(best['over_twice'])}{of}" if best["over_twice"] < count else ""
     return f"With {short_name(worst, tried)}, {sentence}{other}."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pyarrow as pa
 
@@ -92,3 +93,38 @@ def test_no_group_over_twice_the_mean_is_reported() -> None:
     assert conclusion({"groups": even}) == "With each of the 2 assignors, no member of the 1 group has over twice the mean."
     failed = of(result("a", "classic:sticky", None, own=True, error="KafkaError", detail="x"))
     assert conclusion({"groups": failed}) == "1 group: 1 assignment would fail in Kafka."
+
+
+def test_the_conclusion_counts_the_groups_that_each_assignor_assigns() -> None:
+    said = set()
+    for seed in range(200):
+        draw = random.Random(seed)
+        names = draw.sample(["classic:range", "classic:sticky", "classic:roundrobin"], draw.randint(1, 3))
+        groups, rows = draw.randint(1, 6), []
+        skews = {(group, name): draw.choice([None, 1.0, 2.0, 3.0]) for group in range(groups) for name in names}
+        for (group, name), skew in skews.items():
+            error = {} if skew is not None else {"error": "KafkaError", "detail": "x"}
+            rows.append(result(f"g{group}", name, skew, own=name == names[0], **error))
+        wrong = draw.choice([0, 0, 1, 3])
+        text = conclusion({"groups": of(*rows, *[{"error": assignments.WRONG_ROW, "detail": "no body"}] * wrong)})
+        found = re.search(r"(\d+) rows? (?:was|were) rejected", text)
+        assert int(found[1] if found else 0) == wrong, (seed, text)
+        failed = sum(skew is None for skew in skews.values())
+        found = re.search(r"(\d+) assignments? would fail", text)
+        assert int(found[1] if found else 0) == failed, (seed, text)
+        over = {name: sum((skews[i, name] or 0) > 2 for i in range(groups)) for name in names}
+        assigned = {name: sum(skews[i, name] is not None for i in range(groups)) for name in names}
+        if found := re.match(
+            r"With (\w+), (\d+) of (\d+) (?:classic )?groups? .*?(?:; with (\w+), (\d+)(?: of (\d+))?)?\.", text
+        ):
+            worst, best = f"classic:{found[1]}", f"classic:{found[4]}"
+            assert (int(found[2]), int(found[3])) == (max(over.values()), assigned[worst]), (seed, text)
+            assert found[4] is None or (int(found[5]), int(found[6] or found[3])) == (min(over.values()), assigned[best])
+            said.add("over twice")
+        elif "no member" in text:
+            assert not any(over.values()), (seed, text)
+            assert ("that it assigns" in text) == (failed > 0), (seed, text)
+            said.add("none")
+        else:
+            assert not any(assigned.values()), (seed, text)
+    assert said == {"over twice", "none"}
