@@ -1,14 +1,18 @@
 """``make pipeline-proof``: the pipeline at size, predicted before it is run, and the same bytes under faults.
 
-``python -m benchmarks.pipeline_proof [scale [RECORDS RECORDS] | faults [RECORDS] | kafka-clients [KEYS]]`` runs a part of it.
+``python -m benchmarks.pipeline_proof [PART …]`` runs a part of it: ``scale [RECORDS RECORDS]``, ``curves [TIMES]``,
+``faults [RECORDS]``, ``results [TASKS]`` or ``kafka-clients [KEYS]``.
 
 ``skew`` of the first 10^8 records, then of more, with one partitioner and count (10^10), and with four and twenty (10^9).
 What the small run predicts of the large one is printed before that starts, and how far it was off after. All runs read the same
 records, made in the tasks. Memory and CPU time are those of all processes of a run, read twice a second.
 
-Then 10^8 records on a cluster of executors with one core each, in TASKS tasks, so that their results pass by a shuffle:
-undisturbed, while an executor is killed in each stage, while one stands still and others take over its tasks, while the cluster
-grows from one to four executors, and with a full disk, where the job has to end with an error and no result.
+The curves are times of 10^7, 3 × 10^7 and 10^8 records on one and on two cores.
+
+Then 10^8 records on a standalone cluster of executors with one core each, in TASKS tasks, so that their results are shuffled:
+undisturbed, while an executor is killed in each stage, while one stands still, with and without others that take over its task
+(speculation), while the cluster grows from one to four executors, and with a full disk, where the job has to end with an error
+and no result. The results of many tasks, each of a million bytes, show what the driver needs for them.
 """
 
 from __future__ import annotations
@@ -22,20 +26,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import pyarrow.parquet as pq
+import pyspark
 
 from service.core.kafka_versions import LATEST
+from service.pipeline.spark.cluster.addresses import unanswered
 from tests.support.parity import command
 from tests.support.serving import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 SECONDS = 0.5
 """Between two looks at the processes of a run."""
@@ -53,6 +59,12 @@ LENGTH = 16
 
 TASKS = 48
 """Of a run with faults."""
+
+SMALL = 8
+"""Tasks of a stage before the scan, which looks whether all executors see the folder of the results."""
+
+RESULT_KEYS = 65_536
+"""Records of a task whose result is as large as results are, a megabyte."""
 
 ONE = ("--partitioner", "java", "--partitions", "12")
 FOUR = ("java", "librdkafka:consistent_random", "sarama", "spark")
@@ -108,19 +120,29 @@ def source(records: int) -> str:
 
 
 def run(
-    of: str, *arguments: str, script: Sequence[str] = ("-m", "service"), disturb: Callable[[Seen], None] = lambda _: None
+    of: str,
+    *arguments: str,
+    script: Sequence[str] = ("-m", "service"),
+    disturb: Callable[[Seen], None] = lambda _: None,
+    beside: Sequence[int] = (),
 ) -> Run:
-    """Run ``pipeline skew`` in a process of its own. disturb : is called twice a second. Raises Failed."""
+    """Run ``pipeline skew`` in a process of its own.
+
+    disturb : is called twice a second
+    beside : other processes that take part
+    Raises Failed.
+    """
     with tempfile.TemporaryDirectory(prefix="pipeline-proof-") as folder:
         log = ("spark.eventLog.enabled=true", f"spark.eventLog.dir=file://{folder}", "spark.eventLog.rolling.enabled=false")
         options = settings(*log, "spark.eventLog.compress=false")
         words = [sys.executable, *script, "pipeline", "skew", of, *arguments, *options, "--into", f"{folder}/results"]
         start = time.monotonic()
         with Path(folder, "output").open("wb") as output:
-            process = subprocess.Popen(words, stdout=output, stderr=output)
+            environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+            process = subprocess.Popen(words, stdout=output, stderr=output, env=environment)
             seen: Seen = {}
             while process.poll() is None:
-                for each in tree(process.pid):
+                for each in tree(process.pid, *beside):
                     before = seen.get(each.id, each)  # of a process that is ending, the kernel no longer tells the memory
                     seen[each.id] = replace(each, memory=max(each.memory, before.memory))
                 disturb(seen)
@@ -175,9 +197,9 @@ Seen = dict[int, Process]
 """The processes of a run by their ids, as they were last seen."""
 
 
-def tree(root: int) -> list[Process]:
-    """A process and all that it started."""
-    found, chosen = [], [root]
+def tree(*roots: int) -> list[Process]:
+    """Processes and all that they started."""
+    found, chosen = [], [*roots]
     while chosen:
         entry = Path(f"/proc/{chosen.pop()}")
         try:
@@ -222,6 +244,27 @@ def scale(one: str = "1e10", four: str = "1e9") -> None:
     compare(int(float(four)), "4 partitioners x 20 counts", *FOUR_BY_TWENTY)
 
 
+def curves(times: str = "3") -> None:
+    """Seconds of wall time and of CPU on one and two cores, the fastest of a few runs."""
+    for name, arguments in (("1 x 1", ONE), ("4 x 20", FOUR_BY_TWENTY)):
+        for cores in (1, 2):
+            for records in (10**7, 3 * 10**7, 10**8, 2 * 10**8):
+                runs = [run(source(records), *arguments, "--master", f"local[{cores}]") for _ in range(int(times))]
+                best = min(runs, key=lambda each: each.seconds)
+                print(
+                    f"{name}, local[{cores}], {records:,}: {best.seconds:.1f} s, {best.core_seconds:.1f} core-seconds", flush=True
+                )
+
+
+def many_results(tasks: str = "1e5") -> None:
+    """What the driver needs for so many results, each of RESULT_KEYS keys."""
+    count = int(float(tasks))
+    of = source(count * RESULT_KEYS)
+    done = run(of, *ONE, script=with_task_bytes(RESULT_KEYS * LENGTH))
+    done.print(f"{count:,} tasks with a result each, {of}")
+    print(f"  {done.core_seconds / count * 1000:.0f} ms of CPU a task", flush=True)
+
+
 def kafka_clients(keys: str = "1e7") -> None:
     """The keys of KIP-1299 by this pipeline, and by the partitioner of kafka-clients."""
     count = int(float(keys))
@@ -263,7 +306,7 @@ class Killer:
 
 @dataclass
 class Stopper:
-    """Lets one executor stand still from its first task on, for half a minute. port : of Spark's page"""
+    """Lets one executor stand still for half a minute, once a task of the scan is done. port : of Spark's page"""
 
     port: int
     stopped: tuple[int, float] | None = None
@@ -271,7 +314,8 @@ class Stopper:
     def __call__(self, seen: Seen) -> None:
         """Stop it, or let it go on."""
         if self.stopped is None:
-            if any(stage["numCompleteTasks"] for stage in stages(self.port)) and (found := executors(seen)):
+            scanning = any(stage["numCompleteTasks"] and stage["numTasks"] > SMALL for stage in stages(self.port))
+            if scanning and (found := executors(seen)):
                 self.stopped = found[0], time.monotonic() + 30
                 os.kill(found[0], signal.SIGSTOP)
         elif time.monotonic() > self.stopped[1]:
@@ -293,38 +337,76 @@ def stages(port: int) -> list[dict[str, Any]]:
     return found
 
 
+def with_task_bytes(size: int) -> tuple[str, str]:
+    """What runs the service with tasks of so many bytes."""
+    arrow = "from service.pipeline.spark.cluster import arrow_tasks as t"
+    return "-c", f"{arrow}; t.TASK_BYTES = {size}; from service.cli import main; main()"
+
+
+@contextmanager
+def standalone(workers: int) -> Iterator[tuple[str, list[int]]]:
+    """A standalone cluster of workers with one core each: its URL, and the ids of its processes.
+
+    Each worker has an address of its own: Spark starts no task a second time on the host that runs it.
+    """
+    address = f"127.0.0.1:{free_port()}"
+    package, page = "org.apache.spark.deploy", ("--webui-port", "0")
+    master = (f"{package}.master.Master", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], *page)
+    others = [
+        (f"{package}.worker.Worker", "--host", f"127.0.0.{i + 1}", *page, "-c", "1", "-m", "1g", f"spark://{address}")
+        for i in range(workers)
+    ]
+    environment = {**os.environ, "SPARK_NO_DAEMONIZE": "1", "SPARK_DAEMON_MEMORY": "256m"}
+    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    running = []
+    with tempfile.TemporaryDirectory(prefix="pipeline-proof-") as folder, Path(folder, "log").open("wb") as log:
+        environment["SPARK_WORKER_DIR"] = folder
+        try:
+            for words in (master, *others):
+                running.append(subprocess.Popen([program, *words], stdout=log, stderr=log, env=environment))
+                while unanswered([address]):
+                    time.sleep(SECONDS)
+            yield f"spark://{address}", [process.pid for process in running]
+        finally:
+            for process in reversed(running):
+                process.terminate()
+                process.wait()
+
+
 def faults(records: str = "1e8") -> None:
     """The same records, undisturbed and with each fault."""
     of = source(int(float(records)))
-    size = int(float(records)) * LENGTH // TASKS
-    arrow = "from service.pipeline.spark.cluster import arrow_tasks as t"
-    many = f"{arrow}; t.TASK_BYTES = {size}; from service.cli import main; main()"
-    script = ("-c", many)
-    page = free_port()
-    on_page = settings("spark.ui.enabled=true", f"spark.ui.port={page}")
-
-    def cluster(count: int, *more: str) -> list[str]:
-        memory = settings("spark.executor.memory=512m", "spark.executor.memoryOverhead=0", "spark.driver.memory=1g", *more)
-        return ["--master", f"local-cluster[{count},1,512]", *memory]
-
+    script = with_task_bytes(int(float(records)) * LENGTH // TASKS)
     undisturbed = run(of, *ONE, script=script)
     undisturbed.print(f"undisturbed, on this machine, {of}")
+    page = free_port()
+    two = ("spark.cores.max=2",)
     speculation = ("spark.speculation=true", "spark.speculation.quantile=0.3", "spark.speculation.multiplier=1.2")
     growing = (
         "spark.dynamicAllocation.enabled=true", "spark.dynamicAllocation.shuffleTracking.enabled=true",
         "spark.dynamicAllocation.minExecutors=1", "spark.dynamicAllocation.initialExecutors=1",
         "spark.dynamicAllocation.maxExecutors=4",
     )  # fmt: skip
-    disturbed: dict[str, tuple[list[str], Callable[[Seen], None]]] = {
-        "an executor killed in each stage": ([*cluster(2), *on_page], Killer(page)),
-        "from one to four executors": (cluster(4, *growing), lambda _: None),
-        "an executor stands still, with speculation": ([*cluster(2, *speculation), *on_page], Stopper(page)),
+    disturbed: dict[str, tuple[tuple[str, ...], Callable[[Seen], None]]] = {
+        "two executors": (two, lambda _: None),
+        "an executor killed in each stage": (two, Killer(page)),
+        "an executor stands still": (two, Stopper(page)),
+        "an executor stands still, with speculation": ((*two, *speculation), Stopper(page)),
+        "from one to four executors": (growing, lambda _: None),
     }
-    for name, (options, disturb) in disturbed.items():
-        done = run(of, *ONE, *options, script=script, disturb=disturb)
-        print(f"\n{name}: {'the same bytes' if done.counts == undisturbed.counts else 'OTHER BYTES'}")
-        print(f"  {done.executors} executors ran {done.tasks} tasks in {done.core_seconds:.0f} core-seconds")
-        print(f"  {done.lost} executors were lost, {done.repeated} tasks did not succeed, {done.speculative} were speculative")
+    with standalone(4) as (master, daemons):
+        for name, (more, disturb) in disturbed.items():
+            options = settings(
+                "spark.executor.memory=512m", "spark.driver.memory=1g", "spark.driver.host=127.0.0.1",
+                "spark.ui.enabled=true", f"spark.ui.port={page}", *more,
+            )  # fmt: skip
+            done = run(of, *ONE, "--master", master, *options, script=script, disturb=disturb, beside=daemons)
+            print(f"\n{name}: {'the same bytes' if done.counts == undisturbed.counts else 'OTHER BYTES'}")
+            print(f"  {done.executors} executors ran {done.tasks} tasks in {done.seconds:.0f} s")
+            print(
+                f"  {done.lost} executors were lost, {done.repeated} tasks did not succeed, {done.speculative} were speculative",
+                flush=True,
+            )
     full_disk(of, script)
 
 
@@ -348,6 +430,10 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["scale", *records]:
             scale(*records)
+        case ["curves", *times]:
+            curves(*times)
+        case ["results", *tasks]:
+            many_results(*tasks)
         case ["faults", *records]:
             faults(*records)
         case ["kafka-clients", *keys]:
@@ -355,7 +441,9 @@ def main(arguments: list[str]) -> None:
         case _:
             kafka_clients()
             scale()
+            curves()
             faults()
+            many_results("1e4")
 
 
 if __name__ == "__main__":
