@@ -472,6 +472,20 @@ def read(*texts: str, bodies: bool = False) -> Any:
     return ask("/v1/descriptions", {"texts": texts}, "dict", bodies=bodies)
 
 
+def history(group_id: str, *texts: str, output: Output = "dict", **fields: Any) -> Any:
+    """What happened to a group: the answer of ``POST /v1/group-histories``.
+
+    texts : logs of group coordinators, and records of ``__consumer_offsets`` as Kafka's tools print them
+    output : "dict" is the answer; "arrow" and "pandas" its table of rebalances
+    fields : the other fields of the endpoint, such as ``names`` of the texts
+    Raises Rejected for texts that tell nothing of the group.
+
+    >>> history("orders", "Group orders with generation 8 is now empty.")["rebalances"][0]["number"]
+    8
+    """
+    return ask("/v1/group-histories", {"group_id": group_id, "texts": texts, **fields}, output)
+
+
 def lint(reassignment: Mapping[str, Any], brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
     """What is wrong with a reassignment: the answer of ``POST /v1/reassignments:lint``.
 

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "compare": ("service.cli.keys.partitioners", "Show the share of the records on which each pair of partitioners agrees."),
     "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
     "fingerprint": ("service.cli.keys.partitioners", "Identify the partitioners that wrote the records."),
+    "history": ("service.cli.history", "Tell what happened to a group, from logs and records."),
     "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
     "log-dirs": ("service.cli.reassignments.log_dirs", "Plan moves between the disks of brokers."),
     "member-counts": ("service.cli.member_counts.command", "Plan how many members a group needs."),
@@ -41,7 +42,7 @@ COMMANDS: Final = {
 """Command → the module that has it under its own name, and its line in ``--help``."""
 
 ROOMS: Final = {
-    "Consumer groups": ("assign", "member-counts", "rebalances", "upgrade"),
+    "Consumer groups": ("assign", "member-counts", "rebalances", "history", "upgrade"),
     "Keys and topics": ("partitions", "trace", "plan", "compare", "fingerprint"),
     "Brokers": ("check", "reassign", "log-dirs", "lint", "place", "audit"),
     "A live cluster": ("snapshot", "verify", "watch"),

@@ -15,7 +15,7 @@ from service.cli.errors import BAD_INPUT, note
 from service.http.media_types import CSV
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -35,14 +35,14 @@ def ask_and_decide(path: str, body: bytes, form: str, **query: bool) -> tuple[by
     """Like ``ask``, and the answer of ``service.decisions`` besides."""
     family = _form(path)
     answer = _decided(family, body, **query)
-    return _written(family, answer, form), answer
+    return written(family, answer, form), answer
 
 
 def ask_each(path: str, bodies: Iterable[bytes | Mapping[str, Any]], form: str = "json", **query: bool) -> Iterator[bytes]:
     """Like ``ask``, for several bodies one after the other."""
     family = _form(path)
     for body in bodies:
-        yield _written(family, _decided(family, body, **query), form)
+        yield written(family, _decided(family, body, **query), form)
 
 
 def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch], form: str = "json") -> bytes:
@@ -51,7 +51,7 @@ def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.Record
     fields : the others; those that are None are left out
     batches : at least one. What they raise is raised again
     """
-    return _written(*decide_stream(path, fields, batches), form)
+    return written(*decide_stream(path, fields, batches), form)
 
 
 def decide_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> tuple[Form[Any, Any], Any]:
@@ -62,6 +62,12 @@ def decide_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.Rec
 
     given = {name: value for name, value in fields.items() if value is not None}
     return form, _decided(form, {**given, form.stream: BatchStream(first, batches)})
+
+
+def decide_question(path: str, question: Any) -> tuple[Form[Any, Any], Any]:
+    """The form of a family and its answer to a question of its own, which no body can hold."""
+    form = _form(path)
+    return form, _answered(form, lambda: question)
 
 
 def decide(path: str, body: bytes | Mapping[str, Any], **query: bool) -> Any:
@@ -83,17 +89,25 @@ def _form(path: str) -> Form[Any, Any]:
 
 
 def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: bool) -> Any:
+    def asked() -> Any:
+        question = form.question(body)
+        return replace(question, **query) if any(query.values()) else question
+
+    return _answered(form, asked)
+
+
+def _answered(form: Form[Any, Any], asked: Callable[[], Any]) -> Any:
     from service.decisions.budget import Budget  # noqa: PLC0415 - as above
     from service.http.forms import Refused  # noqa: PLC0415
 
     try:
-        question = form.question(body)
-        return form.decide(replace(question, **query) if any(query.values()) else question, Budget())
+        return form.decide(asked(), Budget())
     except Refused as refusal:
         fail(refusal.problem)
 
 
-def _written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
+def written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
+    """An answer of ``decide_question`` in a form, see ``ask``."""
     if form != "csv" or family.table is None:
         return family.json(answer, full=form == "table" or options.full())
     from service.http.tables import written  # noqa: PLC0415 - as above

@@ -34,6 +34,7 @@ FAMILIES: Final = (
     Family("streams", "/v1/streams-assignments", "groups"),
     Family("member_counts", "/v1/member-count-plans", "groups"),
     Family("rebalances", "/v1/group-rebalances", "groups"),
+    Family("histories", "/v1/group-histories", "groups"),
     Family("placements", "/v1/replica-placements", "placements"),
     Family("placement_audits", "/v1/placement-audits", "placements"),
     Family("placement_checks", "/v1/placement-checks", "placements"),

@@ -1,0 +1,236 @@
+"""Read from logs and records what happened to a consumer group: every rebalance, with its cause and the line that says so.
+
+`texts` are logs of group coordinators and records of `__consumer_offsets`, as kafka-console-consumer or kafka-dump-log print
+them, of several brokers and files, in any order. What no line tells is `null`, and `conclusion` and `warnings` say so. Times
+without a `Z` are by a clock whose zone no source tells. As `text/csv` or an Arrow stream the answer is the table of rebalances.
+"""
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, Final
+
+import pyarrow as pa
+from marshmallow import Schema, post_load, validate
+
+from service.histories.answer import HistoryAnswer, HistoryQuestion, Told, answer
+from service.histories.causes import WORDS
+from service.histories.conclusions import conclusion, sentence, warnings
+from service.histories.course import Roster
+from service.histories.reading import HistorySource
+from service.histories.times import written
+from service.http import described as fields
+from service.http.fields import Array, Name, budget
+from service.http.forms import Form, Operation
+from service.http.schemas import AnswerSchema
+
+MOST_TEXTS: Final = 100
+TEXT_BYTES: Final = 12
+"""Memory for each byte of a text, with the events that are made of it and their JSON."""
+
+
+class HistorySchema(Schema):
+    """A group, and what tells of it."""
+
+    group_id = Name("the group", required=True, example="orders")
+    texts = Array(
+        fields.String(),
+        "logs and records, in any order; each is a source with its own clock",
+        required=True,
+        validate=validate.Length(min=1, max=MOST_TEXTS),
+    )
+    names = Array(Name(), "of the texts, such as their files; default: text 1, text 2 …")
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> HistoryQuestion:
+        """The question."""
+        budget().reserve(TEXT_BYTES * sum(map(len, body["texts"])))
+        named = dict(enumerate(body.get("names", ())))
+        texts = enumerate(body["texts"])
+        return HistoryQuestion(
+            body["group_id"],
+            [HistorySource(named.get(i, f"text {i + 1}"), BytesIO(text.encode(errors="replace"))) for i, text in texts],
+        )
+
+
+class HistoryEvidenceSchema(AnswerSchema):
+    """A line of a source."""
+
+    source = fields.String("its name")
+    line = fields.Integer("from 1", example=17)
+    text = fields.String("at most 400 characters of it")
+
+
+class HistoryCauseSchema(HistoryEvidenceSchema):
+    """Why a rebalance came."""
+
+    kind = fields.String(", ".join(f"`{kind}`" for kind in WORDS), example="session_expired")
+    members = fields.List(fields.String(), "whose doing it is, if that is told: instance ids, client ids or member ids")
+    sentence = fields.String("in words")
+
+
+class HistoryRosterSchema(AnswerSchema):
+    """The members of a group."""
+
+    count = fields.Integer("how many; null: not told", allow_none=True)
+    members = fields.List(fields.String(), "those that are known, as `causes` calls them")
+
+
+class HistoryBoundsSchema(AnswerSchema):
+    """A time that is known within bounds."""
+
+    least_ms = fields.Integer("null: not told", allow_none=True)
+    most_ms = fields.Integer("null: not told", allow_none=True)
+
+
+class HistoryMovesSchema(AnswerSchema):
+    """What a rebalance moved."""
+
+    moved = fields.Integer("partitions with another reader than before")
+    of = fields.Integer("partitions that are assigned")
+    since = fields.Integer("the last number before it whose assignment is known")
+
+
+class ToldRebalanceSchema(AnswerSchema):
+    """A rebalance."""
+
+    number = fields.Integer("the generation of a classic group, the epoch of a consumer group (KIP-848)")
+    protocol = fields.String("`classic` or `consumer`", example="classic")
+    began_at = fields.String("the members were asked to rejoin, or the epoch was raised", allow_none=True)
+    joined_at = fields.String("all had rejoined, or the target assignment was computed", allow_none=True)
+    ended_at = fields.String("the assignment was given out, or all members had theirs", allow_none=True)
+    causes = fields.List(
+        fields.Nested(HistoryCauseSchema), "the first began it, the others came while it was under way; none: not told"
+    )
+    second_step_of = fields.Integer("the number of the rebalance whose second, cooperative step this is", allow_none=True)
+    before = fields.Nested(HistoryRosterSchema, allow_none=True)
+    after = fields.Nested(HistoryRosterSchema, allow_none=True)
+    assignor = fields.String(allow_none=True, example="range")
+    moves = fields.Nested(HistoryMovesSchema, "null: assignments are not told", allow_none=True)
+    standstill = fields.Nested(HistoryBoundsSchema, "for how long a partition or more had no reader, as the coordinator sees it")
+    sources = fields.List(fields.Nested(HistoryEvidenceSchema), "every line that tells of it")
+
+
+class HistorySourceSchema(AnswerSchema):
+    """A source."""
+
+    name = fields.String()
+    lines = fields.Integer("how many it has")
+    lines_told = fields.Integer("how many of them tell of the group")
+    shift_ms = fields.Integer("what was added to its times, so that they are comparable; null: they are not", allow_none=True)
+    spread_ms = fields.Integer("by how much the events disagree that it shares with others")
+    shared = fields.Integer("how many these are")
+
+
+class HistoryAnswerSchema(AnswerSchema):
+    """The history of a group."""
+
+    group_id = fields.String()
+    conclusion = fields.String("how many rebalances, by whom, and for how long partitions had no reader")
+    warnings = fields.List(fields.String(), "what is not told, assumed or not read")
+    begins_at = fields.String("the first time that is told of the group", allow_none=True)
+    ends_at = fields.String("the last", allow_none=True)
+    rebalances = fields.List(fields.Nested(ToldRebalanceSchema), "in the order of their numbers")
+    missing = fields.Integer("how many more rebalances the numbers count, without a line in the sources")
+    sources = fields.List(fields.Nested(HistorySourceSchema))
+
+
+def document(answer: HistoryAnswer) -> dict[str, Any]:
+    """The answer, as HistoryAnswerSchema has it."""
+    span = answer.span_ms or (None, None)
+    reading = answer.reading
+    return {
+        "group_id": answer.question.group_id,
+        "conclusion": conclusion(answer),
+        "warnings": list(warnings(answer)),
+        "begins_at": _at(answer, span[0]),
+        "ends_at": _at(answer, span[1]),
+        "rebalances": [_rebalance(answer, told) for told in answer.told],
+        "missing": answer.missing,
+        "sources": [
+            {"name": name, "lines": lines, "lines_told": told, **clock._asdict()}
+            for name, lines, told, clock in zip(reading.names, reading.lines, reading.told, answer.aligned.clocks, strict=True)
+        ],
+    }
+
+
+def _at(answer: HistoryAnswer, at_ms: int | None) -> str | None:
+    return None if at_ms is None else written(at_ms, answer.aligned.clock)
+
+
+def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
+    rebalance, names, sources = told.rebalance, answer.names, answer.reading.names
+    times = {f"{name}_at": _at(answer, getattr(rebalance, f"{name}_ms")) for name in ("began", "joined", "ended")}
+
+    def evidence(event: Any) -> dict[str, Any]:
+        return {"source": sources[event.source], "line": event.line, "text": event.text}
+
+    def roster(of: Roster | None) -> dict[str, Any] | None:
+        return (
+            None
+            if of is None
+            else {"count": of.count, "members": sorted(names(each) or name for name, each in of.members.items())}
+        )
+
+    return {
+        "number": rebalance.number,
+        "protocol": rebalance.protocol,
+        **times,
+        "causes": [
+            {
+                "kind": each.kind,
+                "members": list(map(names, each.members)),
+                "sentence": sentence(each, names),
+                **evidence(each.event),
+            }
+            for each in rebalance.causes
+        ],
+        "second_step_of": None if told.leads is None else told.leads.number,
+        "before": roster(rebalance.before),
+        "after": roster(rebalance.after),
+        "assignor": rebalance.assignor,
+        "moves": None if told.moves is None else told.moves._asdict(),
+        "standstill": told.standstill._asdict(),
+        "sources": list(map(evidence, rebalance.events)),
+    }
+
+
+TABLE: Final = pa.schema(
+    {
+        "number": pa.int32(),
+        **dict.fromkeys(("began_at", "joined_at", "ended_at", "cause", "members", "sentence"), pa.string()),
+        **dict.fromkeys(("members_before", "members_after", "moved", "standstill_least_ms", "standstill_most_ms"), pa.int64()),
+        "source": pa.string(),
+        "line": pa.int64(),
+    }
+)
+
+
+def table(answer: HistoryAnswer) -> pa.Table:
+    """The rebalances as columns, each with its first cause."""
+    return pa.Table.from_pylist(list(_rows(answer)), TABLE)
+
+
+def _rows(answer: HistoryAnswer) -> Iterator[dict[str, Any]]:
+    for row in (_rebalance(answer, told) for told in answer.told):
+        cause: dict[str, Any] = next(iter(row["causes"]), {"kind": "unknown", "members": []})
+        counts = {f"members_{name}": (row[name] or {}).get("count") for name in ("before", "after")}
+        bounds = {f"standstill_{name}": value for name, value in row["standstill"].items()}
+        found = {"cause": cause["kind"], "members": ", ".join(cause["members"]), "moved": (row["moves"] or {}).get("moved")}
+        yield {name: {**row, **cause, **counts, **bounds, **found}.get(name) for name in TABLE.names}
+
+
+FORM: Final = Form(HistorySchema(), answer, HistoryAnswerSchema, document, table)
+
+_LOG: Final = (
+    "Member c3-1 in group orders has failed, removing it from the group.",
+    "Preparing to rebalance group orders with old generation 1 (reason: removing member c3-1 on heartbeat expiration).",
+    "Stabilized group orders generation 2 with 2 members.",
+    "Assignment received from leader c1-1 for group orders for generation 2.",
+)
+EXAMPLE: Final = {
+    "group_id": "orders",
+    "names": ["broker-1.log"],
+    "texts": ["".join(f"[2026-11-21 09:00:1{i},022] INFO {line}\n" for i, line in enumerate(_LOG))],
+}
+
+OPERATION: Final = Operation("group-histories", "tellHistory", "history", "logs and records → what happened to a group", EXAMPLE)

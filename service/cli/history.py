@@ -1,0 +1,79 @@
+"""``history``: what happened to a group, from logs and records of any size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from service.cli import options
+from service.cli.asking import decide_question, written
+from service.cli.errors import note
+from service.cli.help import GroupedCommand
+from service.cli.inputs import name_of
+from service.cli.terminal import Console, table
+from service.core.printable import first_few, printable
+from service.http.json.codec import loads
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+PATH: Final = "/v1/group-histories"
+HEADS: Final = ("number", "began at", "cause", "members", "moved", "no reader for", "told by")
+NAMED: Final = 3
+
+
+@click.command(
+    cls=GroupedCommand,
+    help="Tell what happened to a group: every rebalance, with its cause and the line that says so.\n\n"
+    "partition-allocator history orders server.log\n\n"
+    "FILE is the log of a group coordinator, or records of __consumer_offsets as kafka-console-consumer or kafka-dump-log prints "
+    "them; several of any brokers, in any order, also of gzip. They are read line by line. Default: standard input.",
+)
+@click.argument("group_id", metavar="GROUP")
+@click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
+@options.OUTPUT
+def history(*, group_id: str, files: tuple[BufferedReader, ...], output: str | None) -> None:
+    """See ``help`` above."""
+    from service.histories.answer import HistoryQuestion  # noqa: PLC0415 - an import that --help does not need
+    from service.histories.reading import HistorySource  # noqa: PLC0415
+
+    sources = [HistorySource(name_of(file), file) for file in files or (sys.stdin.buffer,)]
+    form, family, answer = options.form(output), *decide_question(PATH, HistoryQuestion(group_id, sources))
+    if form == "table":
+        show(loads(written(family, answer, form)))
+    else:
+        if form == "csv":
+            note(printable(family.document(answer)["conclusion"]))
+        click.echo(written(family, answer, form), nl=form == "json")
+
+
+def show(answer: dict[str, Any]) -> None:
+    """Print the sentences and the rebalances of an answer."""
+    console = Console()
+    console.say(answer["conclusion"], *answer["warnings"])
+    rows = [_row(each) for each in answer["rebalances"]]
+    if rows:
+        console.say("")
+        console.print(table(HEADS, rows))
+
+
+def _row(rebalance: dict[str, Any]) -> tuple[str, ...]:
+    """A rebalance: what is not told is a dash."""
+    from service.histories.times import seconds  # noqa: PLC0415 - an import that --help does not need
+
+    causes, bounds, moves = rebalance["causes"], rebalance["standstill"], rebalance["moves"]
+    counts = ["?" if of is None or of["count"] is None else str(of["count"]) for of in (rebalance["before"], rebalance["after"])]
+    least, most = ("?" if bounds[name] is None else seconds(bounds[name]) for name in ("least_ms", "most_ms"))
+    first = next(iter(causes), {"source": "—", "line": ""})
+    return (
+        str(rebalance["number"]),
+        (rebalance["began_at"] or rebalance["joined_at"] or "—").replace("T", " "),
+        first_few([each["sentence"] for each in causes], NAMED) or "not told",
+        " → ".join(counts),
+        f"{moves['moved']} of {moves['of']}" if moves else "—",
+        least if least == most else f"{least} to {most}",
+        f"{Path(first['source']).name}:{first['line']}".rstrip(":"),
+    )

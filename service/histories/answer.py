@@ -1,0 +1,114 @@
+"""Sources → the history of a group: the question, and its answer."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from service.core.errors import InvalidQuestion
+from service.core.printable import all_of
+from service.decisions.budget import Budget
+from service.decisions.figures import Figures
+from service.histories.assignments import PastMoves, moves
+from service.histories.causes import Why
+from service.histories.clocks import Aligned, align
+from service.histories.course import History, PastRebalance, gaps
+from service.histories.differences import add_causes
+from service.histories.names import MemberNames
+from service.histories.reading import HistorySource, SourcesRead, read
+from service.histories.standstill import COOPERATIVE, EAGER, WithoutReader, standstill
+
+NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class HistoryQuestion:
+    """A group, and what tells of it: logs of coordinators and consumers, records of ``__consumer_offsets``, snapshots."""
+
+    group_id: str
+    sources: Sequence[HistorySource]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A rebalance, and what follows from it. leads : the one whose second, cooperative step this is"""
+
+    rebalance: PastRebalance
+    standstill: WithoutReader
+    moves: PastMoves | None
+    leads: PastRebalance | None
+
+
+@dataclass(frozen=True)
+class HistoryAnswer:
+    """The history of a group. missing : how many rebalances no source tells of, though others are numbered after them"""
+
+    question: HistoryQuestion
+    reading: SourcesRead
+    aligned: Aligned
+    course: History
+    told: list[Told]
+    names: MemberNames
+    missing: int
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        return Figures(
+            "history", {"rebalances": len(self.told), "events": len(self.reading.events)}, None, self.question.group_id
+        )
+
+    @property
+    def span_ms(self) -> tuple[int, int] | None:
+        """The first and the last time that is told of the group."""
+        times = [at_ms for at_ms, _ in self.aligned.events if at_ms is not None]
+        return (min(times), max(times)) if times else None
+
+    @property
+    def causes(self) -> Counter[Why]:
+        """Kind of cause → how many rebalances came first of all for it."""
+        return Counter(each.rebalance.causes[0].kind for each in self.told if each.rebalance.causes)
+
+
+def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
+    """Read the sources. Raises InvalidQuestion if nothing in them tells of the group, and what the budget raises."""
+    reading = read(question.sources, question.group_id)
+    budget.lengthen()
+    if not reading.events:
+        raise InvalidQuestion(_nothing(question, reading), "texts")
+    aligned, course = align(reading), History()
+    for at_ms, event in aligned.events:
+        course.take(at_ms, event)
+    for event in aligned.unplaced:
+        course.take(None, event, placed=False)
+    rebalances = course.rebalances()
+    add_causes(rebalances)
+    names = MemberNames(rebalances, course.members)
+    missing = sum(after.number - before.number - 1 for before, after in gaps(rebalances))
+    told = _told(rebalances, course, list(moves(rebalances, names)))
+    return HistoryAnswer(question, reading, aligned, course, told, names, missing)
+
+
+def _told(rebalances: list[PastRebalance], course: History, moved: list[PastMoves | None]) -> list[Told]:
+    found = list[Told]()
+    for i, rebalance in enumerate(rebalances):
+        previous = (
+            rebalances[i - 1]
+            if i and (rebalances[i - 1].life, rebalances[i - 1].number + 1) == (rebalance.life, rebalance.number)
+            else None
+        )
+        following = rebalances[i + 1] if i + 1 < len(rebalances) else None
+        second = any(cause.kind == Why.REVOCATION for cause in rebalance.causes)
+        leads = (found[-1].leads or previous) if second and previous is not None else None
+        steps = (second, following is not None and any(cause.kind == Why.REVOCATION for cause in following.causes))
+        cooperative = True if rebalance.assignor in COOPERATIVE or any(steps) else False if rebalance.assignor in EAGER else None
+        bounds = standstill(rebalance, previous, course.members, cooperative=cooperative)
+        found.append(Told(rebalance, bounds, moved[i], leads))
+    return found
+
+
+def _nothing(question: HistoryQuestion, reading: SourcesRead) -> str:
+    lines = sum(reading.lines)
+    others = f" They tell of {all_of(sorted(reading.others), NAMED)}." if reading.others else ""
+    faults = f" {reading.faults_count} lines of it cannot be read; the first: {reading.faults[0].why}." if reading.faults else ""
+    return f"None of {lines:,} lines tells what happened to the group {question.group_id!r}.{others}{faults}"

@@ -1,0 +1,162 @@
+"""The clocks of several sources: aligned by what the sources share, with the uncertainty.
+
+A log seldom tells its time zone, and machines are not in step. But the coordinator numbers what it does: the time at which it
+had all members of generation 7 is in its log, in the record that it has stored (in UTC), and a little later in the log of each
+member.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Final, NamedTuple
+
+from service.core.printable import all_of, counted
+from service.histories.events import Kind, ToldEvent
+from service.histories.reading import SourcesRead
+from service.histories.times import LOCAL_CLOCK, UTC_CLOCK, seconds
+
+SHARED: Final = {
+    Kind.STABILIZED: "joined",
+    Kind.EMPTIED: "joined",
+    Kind.BUMPED: "bumped",
+    Kind.TARGET: "target",
+    Kind.JOINS: "member",
+    Kind.PREPARING: "began",
+}
+"""Kinds of events that several sources tell of at the same time."""
+
+Anchors = dict[tuple[str, int | None, str | None], int]
+
+
+class SourceClock(NamedTuple):
+    """How a source's clock is read.
+
+    shift_ms : what is added to its times; None: they are not comparable with those of the others
+    spread_ms : by how much the shared events disagree; shared : how many they are
+    """
+
+    shift_ms: int | None
+    spread_ms: int = 0
+    shared: int = 0
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Events in the order of time, each with its time by the common clock (None: it has none).
+
+    clock : UTC_CLOCK, or LOCAL_CLOCK if no source tells its zone; clocks : of each source; notes : sentences
+    unplaced : the events of sources whose clocks are not comparable
+    """
+
+    events: list[tuple[int | None, ToldEvent]]
+    clock: str
+    clocks: list[SourceClock]
+    notes: list[str]
+    unplaced: list[ToldEvent]
+
+
+def align(reading: SourcesRead) -> Aligned:
+    """The events of all sources by one clock."""
+    count = len(reading.names)
+    by_source: list[list[ToldEvent]] = [[] for _ in range(count)]
+    for event in reading.events:
+        by_source[event.source].append(event)
+    anchors = [_anchors(events) for events in by_source]
+    zones = [next((event.at.clock for event in events if event.at), None) for events in by_source]
+    timed = [i for i in range(count) if zones[i] is not None]
+    first = min(timed, key=lambda i: (zones[i] != UTC_CLOCK, -len(anchors[i])), default=0)
+    clocks: dict[int, SourceClock] = {first: SourceClock(0)} if timed else {}
+    known: Anchors = dict(anchors[first]) if timed else {}
+    left = [i for i in timed if i != first]
+    while left:
+        found = max(left, key=lambda i: len(anchors[i].keys() & known.keys()))
+        if not anchors[found].keys() & known.keys():
+            break
+        clocks[found] = _shifted(anchors[found], known)
+        known = {key: at + (clocks[found].shift_ms or 0) for key, at in anchors[found].items()} | known
+        left.remove(found)
+    clock = zones[first] or LOCAL_CLOCK
+    for i in left:
+        clocks[i] = SourceClock(0 if zones[i] == clock else None)
+    ordered = [clocks.get(i, SourceClock(0 if count == 1 else None)) for i in range(count)]
+    placed = sorted(_placed(by_source, ordered), key=lambda each: (each[0], each[2].source, each[2].line))
+    unplaced = [event for i in range(count) if ordered[i].shift_ms is None for event in by_source[i]]
+    events = [(at, event) for _, at, event in placed]
+    return Aligned(events, clock, ordered, list(_notes(reading, ordered, zones, by_source, events)), unplaced)
+
+
+def _anchors(events: list[ToldEvent]) -> Anchors:
+    """What other sources may tell of, too, and when it was by this clock. What comes twice is none."""
+    found: Anchors = {}
+    twice = set()
+    key: tuple[str, int | None, str | None]
+    for event in events:
+        if event.kind == Kind.RECORDED and event.says["state_ms"] >= 0:
+            key, at_ms = ("joined", event.generation, None), event.says["state_ms"]
+        elif event.kind in SHARED and event.at is not None:
+            key = (SHARED[event.kind], event.generation, event.member if event.kind == Kind.JOINS else None)
+            at_ms = event.at.at_ms
+        else:
+            continue
+        twice |= {key} if found.setdefault(key, at_ms) != at_ms else set()
+    return {key: at for key, at in found.items() if key not in twice}
+
+
+def _shifted(own: Anchors, known: Anchors) -> SourceClock:
+    differences = [known[key] - own[key] for key in own.keys() & known.keys()]
+    return SourceClock(round(median(differences)), max(differences) - min(differences), len(differences))
+
+
+def _placed(by_source: list[list[ToldEvent]], clocks: list[SourceClock]) -> Iterator[tuple[int, int | None, ToldEvent]]:
+    """A place in the order of time, the time, and the event. A line without a time is where the last one with a time is."""
+    seen = set()
+    for events, clock in zip(by_source, clocks, strict=True):
+        if clock.shift_ms is None:
+            continue
+        timed = (event.at.at_ms for event in events if event.at is not None)
+        last = next(timed, 0) + clock.shift_ms
+        for event in events:
+            at_ms = None if event.at is None else event.at.at_ms + clock.shift_ms
+            last = last if at_ms is None else at_ms
+            same = (at_ms, event.kind, event.member, event.generation, event.text)
+            if at_ms is None or same not in seen:  # rotated files may overlap
+                yield last, at_ms, event
+            if at_ms is not None and len(by_source) > 1:
+                seen.add(same)
+
+
+def _notes(
+    reading: SourcesRead,
+    clocks: list[SourceClock],
+    zones: list[str | None],
+    by_source: list[list[ToldEvent]],
+    events: list[tuple[int | None, ToldEvent]],
+) -> Iterator[str]:
+    names = reading.names
+    for name, clock, zone in zip(names, clocks, zones, strict=True):
+        if clock.shared and clock.shift_ms is not None and (zone == LOCAL_CLOCK or clock.shift_ms):
+            ahead = "behind" if clock.shift_ms > 0 else "ahead"
+            by = "agrees" if not clock.shift_ms else f"is {seconds(abs(clock.shift_ms))} {ahead}"
+            agree = f", which agree to {seconds(clock.spread_ms)}" if clock.shared > 1 else ""
+            yield f"The clock of {name} {by}, by {counted(clock.shared, 'shared event')}{agree}."
+        if clock.shift_ms is None and zone is not None:
+            yield f"The clock of {name} shares no event with the others and tells no zone: its times are not used."
+        if zone is None and any(event.source == names.index(name) for event in reading.events) and len(names) > 1:
+            yield f"The lines of {name} have no time."
+    equal = [i for i, clock in enumerate(clocks) if clock.shift_ms == 0 and zones[i] == LOCAL_CLOCK]
+    if len(equal) > 1 and not any(clocks[i].shared for i in equal) and not _ascend(events):
+        yield f"The clocks of {all_of([names[i] for i in equal], 3)} share no event and tell no zone: they are taken as equal."
+    for name, own in zip(names, by_source, strict=True):
+        times = [(event.at.at_ms, event) for event in own if event.at is not None and event.kind != Kind.RECORDED]
+        back = next(((a[0] - b[0], b[1]) for a, b in pairwise(times) if b[0] < a[0] - 1000), None)
+        if back is not None:
+            yield f"The clock of {name} goes back by {seconds(back[0])} at line {back[1].line}."
+
+
+def _ascend(events: list[tuple[int | None, ToldEvent]]) -> bool:
+    """Do the numbers follow each other in the order of time? Then the files are one log, rotated."""
+    numbers = [
+        event.generation for _, event in events if event.kind in (Kind.STABILIZED, Kind.BUMPED) and event.generation is not None
+    ]
+    return all(a <= b for a, b in pairwise(numbers))

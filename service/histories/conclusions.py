@@ -1,0 +1,135 @@
+"""What a history comes to, in sentences."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from service.core.printable import all_of, counted, first_few, printable
+from service.histories.answer import HistoryAnswer, Told
+from service.histories.causes import OF_MEMBERS, WORDS, Why, client_reason
+from service.histories.course import Cause, gaps
+from service.histories.events import Kind
+from service.histories.names import MemberNames
+from service.histories.reading import MOST_EVENTS
+from service.histories.times import seconds
+
+NAMED: Final = 5
+BY: Final = {
+    Why.JOIN: "a member that joined",
+    Why.LEAVE: "one that left",
+    Why.SESSION: "an expired session",
+    Why.POLL: "a member that did not poll",
+}
+"""Cause → in words, after "2 by"; any other as its kind."""
+
+
+def conclusion(answer: HistoryAnswer) -> str:
+    """How many rebalances, in what time, by whom; then for how long partitions had no reader."""
+    count = len(answer.told) + answer.missing
+    span = answer.span_ms
+    within = "" if span is None else f" in {seconds(span[1] - span[0])}"
+    least = "At least " if answer.reading.dropped else ""
+    if not count:
+        lines = sum(answer.reading.told)
+        return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} that tell of it{within}."
+    parts = [
+        f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.".capitalize(),
+        *_not_told(answer),
+        *_standing(answer),
+    ]
+    return " ".join(parts)
+
+
+def _by(answer: HistoryAnswer, count: int) -> str:
+    """By one member, if it is behind more than half of several rebalances; otherwise by cause."""
+    whose = Counter(name for each in answer.told for name in {answer.names(member) for member in _behind(each)})
+    (name, most), *_ = whose.most_common(1) or [("", 0)]
+    if most > 1 and 2 * most > count and len(whose) > 1:
+        return f", {most} of them by one member, {printable(name)}, which {_did(answer, name)}"
+    kinds = answer.causes
+    told = [f"{number} by {BY.get(kind, kind.replace('_', ' '))}" for kind, number in kinds.most_common() if kind != Why.UNKNOWN]
+    return f": {', '.join(told)}" if told else ""
+
+
+def _behind(told: Told) -> tuple[str, ...]:
+    """The members that caused a rebalance first of all, or the one whose second step it is."""
+    causes = (told.leads or told.rebalance).causes
+    return causes[0].members if causes and (causes[0].kind in OF_MEMBERS) else ()
+
+
+def _did(answer: HistoryAnswer, name: str) -> str:
+    """What a member did, each with how often; second steps are not counted again."""
+    acts = Counter(
+        cause.kind
+        for each in answer.told
+        for cause in each.rebalance.causes[:1]
+        if cause.kind in OF_MEMBERS and name in map(answer.names, cause.members)
+    )
+    times = {1: "once", 2: "twice"}
+    return " and ".join(f"{WORDS[kind]} {times.get(number, f'{number} times')}" for kind, number in acts.most_common())
+
+
+def _not_told(answer: HistoryAnswer) -> Iterator[str]:
+    unknown = answer.causes[Why.UNKNOWN] + sum(not each.rebalance.causes for each in answer.told) + answer.missing
+    if unknown:
+        yield f"Of {unknown} the cause is not told."
+
+
+def _standing(answer: HistoryAnswer) -> Iterator[str]:
+    """For how long partitions had no reader, over the rebalances of which both bounds are known."""
+    bounds = [each.standstill for each in answer.told]
+    known = [(each.least_ms, each.most_ms) for each in bounds if each.least_ms is not None and each.most_ms is not None]
+    missing = len(bounds) + answer.missing - len(known)
+    if not known:
+        yield "For how long partitions had no reader is not told."
+        return
+    least, most = (sum(column) for column in zip(*known, strict=True))
+    both = seconds(least), seconds(most)
+    time = both[0] if both[0] == both[1] else " to ".join(both) if least else f"up to {both[1]}"
+    of = f" in {counted(len(known), 'rebalance')}; of {missing} it is not told." if missing else " in all."
+    yield f"Partitions had no reader for {time}{of}"
+
+
+def sentence(cause: Cause, names: MemberNames) -> str:
+    """A cause in words."""
+    said = f" ({printable(cause.said)})" if cause.said and client_reason(cause.said) is None else ""
+    if cause.members and cause.kind in OF_MEMBERS:
+        return f"{first_few([printable(names(member)) for member in cause.members], NAMED)} {WORDS[cause.kind]}{said}"
+    who = f": {first_few([printable(names(member)) for member in cause.members], NAMED)}" if cause.members else ""
+    return f"{WORDS[cause.kind]}{who}{said}"
+
+
+def warnings(answer: HistoryAnswer) -> Iterator[str]:
+    """What of the history no source tells, and what of the sources tells nothing."""
+    reading, told = answer.reading, answer.told
+    if told and not (told[0].rebalance.before and told[0].rebalance.before.complete):
+        yield f"The sources begin with {_number(told[0])}: what was before it, and who was in the group, is not told."
+    for before, after in gaps([each.rebalance for each in told]):
+        between = after.number - before.number - 1
+        yield f"Between {before.number} and {after.number} {counted(between, 'rebalance')} left no line in the sources."
+    lives = {each.rebalance.life for each in told}
+    if len(lives) > 1:
+        again = "it was deleted or expired, or the sources are of several groups of this name"
+        yield f"The group began to count again {counted(len(lives) - 1, 'time')}: {again}."
+    last = told[-1] if told else None
+    if last is not None and last.rebalance.ended_ms is None and last.rebalance.protocol == "classic":
+        yield f"No source tells the end of {_number(last)}: the log is cut, or it was not over."
+    loads = sum(event.kind == Kind.LOADED for _, event in answer.course.moves)
+    if loads:
+        first = next(event for _, event in answer.course.moves if event.kind == Kind.LOADED)
+        place = f"{reading.names[first.source]}:{first.line}"
+        yield f"A coordinator loaded the group {counted(loads, 'time')}, first at {place}: it had moved or started."
+    yield from answer.aligned.notes
+    silent = [name for name, lines in zip(reading.names, reading.told, strict=True) if not lines]
+    if silent:
+        others = f" They tell of {all_of(sorted(reading.others), NAMED)}." if reading.others else ""
+        yield f"Nothing in {all_of(silent, NAMED)} tells what happened to this group.{others}"
+    if reading.faults:
+        source, line, why = reading.faults[0]
+        yield f"{counted(reading.faults_count, 'line')} cannot be read; the first is {reading.names[source]}:{line}: {why}."
+    if reading.dropped:
+        yield f"Only the first {MOST_EVENTS:,} events are used; {reading.dropped:,} more were read."
+
+
+def _number(told: Told) -> str:
+    return f"{'generation' if told.rebalance.protocol == 'classic' else 'epoch'} {told.rebalance.number}"

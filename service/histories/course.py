@@ -1,0 +1,323 @@
+"""Events → rebalances: when each began and ended, who was in the group before and after, and why it came.
+
+The coordinator numbers rebalances: generations of a classic group, epochs of a consumer group (KIP-848). So the facts of all
+sources meet at a number, and a number that no source tells of is a rebalance of which nothing else is known. A group that begins
+to count again has been deleted or has expired, and lives once more.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from service.histories.causes import Why, broker_reason, client_reason
+from service.histories.events import Kind, Partition, StoredMember, ToldEvent
+
+NUMBERED: Final = (Kind.PREPARING, Kind.STABILIZED, Kind.BUMPED, Kind.RECORDED)
+"""Kinds of events whose generation is the group's at that time."""
+
+FIRST_EPOCH: Final = 2
+"""Of a new group since Kafka 4.1, whose log also tells the hash of the topics; before it is 1."""
+
+LATER_MS: Final = 60_000
+"""Time by which sources at most differ that tell of the same rebalance."""
+
+OF_KINDS: Final = {
+    Kind.JOINS: Why.JOIN,
+    Kind.LEAVES: Why.LEAVE,
+    Kind.EXPIRES: Why.SESSION,
+    Kind.LATE: Why.TIMEOUT,
+    Kind.REMOVED: Why.GONE,
+    Kind.SUBSCRIBES: Why.SUBSCRIPTION,
+    Kind.METADATA: Why.TOPICS,
+}
+"""Event → the cause that it is."""
+
+ENDS: Final = (Kind.LEAVES, Kind.EXPIRES, Kind.LATE, Kind.REMOVED)
+
+
+@dataclass
+class Cause:
+    """Why a rebalance came. members : whose doing it is, if it is known; said : their own words; event : what tells it"""
+
+    kind: Why
+    members: tuple[str, ...]
+    event: ToldEvent
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The members of a group: instance id or member id → member id, as far as they are known.
+
+    count : how many there are; None: not told. complete : are these all?
+    """
+
+    members: dict[str, str]
+    count: int | None
+    complete: bool
+
+
+@dataclass
+class PastRebalance:
+    """A generation of a classic group, or an epoch of a consumer group.
+
+    life : how often the group had begun to count again; number : the generation or epoch
+    began_ms, joined_ms, ended_ms : when the coordinator asked the members to rejoin (or raised the epoch), had them all (or had
+        computed the target), and had the assignment (or all members had it); None: not told
+    before, after : the members
+    assigned, subscribed, records : member id → its partitions, its topics, all that a record says of it; None: not told
+    events : what tells of it
+    """
+
+    life: int
+    number: int
+    protocol: str
+    began_ms: int | None = None
+    joined_ms: int | None = None
+    ended_ms: int | None = None
+    causes: list[Cause] = field(default_factory=list)
+    before: Roster | None = None
+    after: Roster | None = None
+    assignor: str | None = None
+    leader: str | None = None
+    assigned: dict[str, frozenset[Partition]] | None = None
+    records: dict[str, StoredMember] | None = None
+    events: list[ToldEvent] = field(default_factory=list)
+
+    @property
+    def at_ms(self) -> int | None:
+        """The first time that is known of it."""
+        return next((at for at in (self.began_ms, self.joined_ms, self.ended_ms) if at is not None), None)
+
+
+class History:
+    """Takes the events in the order of time, and has the rebalances that they tell of."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, int], PastRebalance] = {}
+        self.moves: list[tuple[int | None, ToldEvent]] = []
+        self.members: dict[str, StoredMember] = {}
+        self._life = self._latest = 0
+        self._latest_ms: int | None = None
+        self._roster, self._complete = dict[str, str](), False
+        self._pending: list[ToldEvent] = []
+        self._joined, self._gone = set[str](), dict[str, Cause | None]()
+        self._epochs: dict[str, int] = {}
+        self._hash: object = None
+
+    def take(self, at_ms: int | None, event: ToldEvent, *, placed: bool = True) -> None:
+        """Take the next event. at_ms : its time by the clock that all share; placed : is its place in the order of time known?"""
+        if placed and event.kind in NUMBERED and event.generation is not None:
+            number = event.generation + (event.kind == Kind.PREPARING)
+            if number < self._latest and self._is_new(number, at_ms):
+                self._life, self._roster, self._complete, self._hash = self._life + 1, {}, False, None
+                self._latest = 0
+            self._latest, self._latest_ms = max(self._latest, number), at_ms
+        if isinstance(member := event.says.get("described"), StoredMember):
+            self.members[member.member_id] = member
+        elif event.kind == Kind.JOINS and event.member and "instance_id" in event.says:
+            self.members.setdefault(event.member, StoredMember(event.member, event.says["instance_id"]))
+        reader = {
+            Kind.PREPARING: self._prepare,
+            Kind.STABILIZED: self._stabilize,
+            Kind.ASSIGNED: self._assign,
+            Kind.EMPTIED: self._empty,
+            Kind.BUMPED: self._bump,
+            Kind.TARGET: self._target,
+            Kind.RECONCILED: self._reconcile,
+            Kind.RECORDED: self._record,
+            Kind.RETURNS: self._return,
+        }.get(event.kind)
+        if reader is not None:
+            reader(at_ms, event)
+        elif event.kind in (Kind.LOADED, Kind.UNLOADED):
+            self.moves.append((at_ms, event))
+        elif event.kind in OF_KINDS:
+            self._wait(event)
+
+    def _is_new(self, number: int, at_ms: int | None) -> bool:
+        """Is a lower number that of another life? Another source may tell of an earlier rebalance a little later."""
+        known = self.found.get((self._life, number))
+        before = self._latest_ms if known is None else known.at_ms
+        return at_ms is None or before is None or at_ms - before > LATER_MS
+
+    def rebalances(self) -> list[PastRebalance]:
+        """All, by their numbers."""
+        return [self.found[key] for key in sorted(self.found)]
+
+    def _of(self, number: int, event: ToldEvent, protocol: str = "classic") -> PastRebalance:
+        rebalance = self.found.setdefault((self._life, number), PastRebalance(self._life, number, protocol))
+        rebalance.events.append(event)
+        return rebalance
+
+    def _wait(self, event: ToldEvent) -> None:
+        """Let a member's event wait for the rebalance that it causes. One that another source has told already is no other."""
+        member = event.member or ""
+        if event.kind == Kind.JOINS:
+            if member in self._joined:
+                return
+            self._joined.add(member)
+            self._gone.pop(member, None)
+        elif event.kind in ENDS:
+            if member in self._gone:
+                known = self._gone[member]
+                if known is not None and known.kind == Why.GONE and event.kind != Kind.REMOVED:
+                    known.kind, known.event = OF_KINDS[event.kind], event
+                return
+            self._gone[member] = None
+            self._joined.discard(member)
+        self._pending.append(event)
+
+    def _prepare(self, at_ms: int | None, event: ToldEvent) -> None:
+        rebalance = self._of((event.generation or 0) + 1, event)
+        rebalance.began_ms = at_ms if rebalance.began_ms is None else rebalance.began_ms
+        if event.generation == 0:
+            self._complete = not self._roster
+        reason = broker_reason(event.says.get("reason") or "")
+        own = {each.member: each for each in self._pending if each.kind in ENDS}
+        for member in reason.members or ("",):
+            kind, said = reason.kind, reason.said
+            if kind == Why.LEAVE and member in own:
+                said = own[member].says.get("reason") or said
+                kind = client_reason(said) or Why.LEAVE
+            self._add(rebalance, Cause(kind, (member,) if member else (), event, said))
+
+    def _add(self, rebalance: PastRebalance, cause: Cause) -> None:
+        same = next(
+            (each for each in rebalance.causes if each.kind == cause.kind and not each.members and not cause.members), None
+        )
+        if same is not None or any(cause.members and each.members == cause.members for each in rebalance.causes):
+            return
+        rebalance.causes.append(cause)
+        for member in cause.members:
+            if cause.kind in (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE):
+                self._gone[member] = cause
+
+    def _changed(self, rebalance: PastRebalance, count: int | None) -> None:
+        """Let what has waited change the members, and cause this rebalance."""
+        if rebalance.before is None:
+            rebalance.before = Roster(dict(self._roster), len(self._roster) if self._complete else None, self._complete)
+        waiting, self._pending = _without_returns(self._pending), []
+        joining = {event.member for event in waiting if event.kind == Kind.JOINS}
+        if any(event.kind not in (Kind.SUBSCRIBES, Kind.METADATA) for event in waiting):  # topics of members that join
+            waiting = [event for event in waiting if event.kind != Kind.METADATA]
+        for event in waiting:
+            member = event.member or ""
+            if event.kind == Kind.JOINS:
+                self._roster[event.says.get("instance_id") or member] = member
+            elif event.kind in ENDS:
+                self._roster.pop(self._name(member, event.says.get("instance_id")), None)
+            if event.kind != Kind.SUBSCRIBES or event.member not in joining:
+                said = str(event.says.get("reason") or "")
+                kind = (client_reason(said) if event.kind == Kind.LEAVES else None) or OF_KINDS[event.kind]
+                self._add(rebalance, Cause(kind, (member,) if member else (), event, said))
+                rebalance.events.append(event)
+        if count is not None:
+            if count < len(self._roster):  # the lines that tell who has gone are missing
+                self._roster = {name: each for name, each in self._roster.items() if each in joining}
+            self._complete = count == len(self._roster)
+        rebalance.after = Roster(dict(self._roster), len(self._roster) if self._complete else count, self._complete)
+
+    def _name(self, member: str, instance_id: str | None) -> str:
+        """The name under which the roster has a member: the id of a static one begins with its instance id."""
+        if instance_id in self._roster:
+            return str(instance_id)
+        found = (
+            name for name, each in self._roster.items() if each == member or (name != each and member.startswith(f"{name}-"))
+        )
+        return next(found, member)
+
+    def _stabilize(self, at_ms: int | None, event: ToldEvent) -> None:
+        rebalance = self._of(event.generation or 0, event)
+        rebalance.joined_ms = at_ms
+        self._changed(rebalance, event.says.get("members_count"))
+
+    def _assign(self, at_ms: int | None, event: ToldEvent) -> None:
+        rebalance = self._of(event.generation or 0, event)
+        rebalance.ended_ms, rebalance.leader = at_ms, event.member or rebalance.leader
+
+    def _empty(self, at_ms: int | None, event: ToldEvent) -> None:
+        rebalance = self._of(event.generation or 0, event)
+        rebalance.joined_ms = rebalance.ended_ms = at_ms
+        self._changed(rebalance, None)
+        self._roster, self._complete = {}, True
+        rebalance.after = Roster({}, 0, complete=True)
+
+    def _return(self, at_ms: int | None, event: ToldEvent) -> None:
+        instance_id = str(event.says["instance_id"])
+        new = str(event.says.get("new_member") or "")
+        self._roster[instance_id] = new
+        self._epochs.pop(event.member or "", None)
+
+    def _bump(self, at_ms: int | None, event: ToldEvent) -> None:
+        is_new = (self._life, event.generation or 0) not in self.found
+        rebalance = self._of(event.generation or 0, event, "consumer")
+        if not is_new:
+            self._pending = [each for each in self._pending if each.kind not in (Kind.SUBSCRIBES, Kind.METADATA)]
+            return
+        rebalance.began_ms = at_ms
+        if event.generation == 1 or (event.generation == FIRST_EPOCH and event.says.get("hash")):
+            self._complete = not self._roster
+        self._changed(rebalance, None)
+        new = event.says.get("hash")
+        new = None if new is None else str(new)
+        if not rebalance.causes:
+            changed = new is not None and self._hash not in (None, new)
+            self._add(rebalance, Cause(Why.TOPICS if changed else Why.UNKNOWN, (), event))
+        self._hash = new
+
+    def _target(self, at_ms: int | None, event: ToldEvent) -> None:
+        rebalance = self._of(event.generation or 0, event, "consumer")
+        rebalance.joined_ms = at_ms if rebalance.joined_ms is None else rebalance.joined_ms
+        rebalance.assignor = event.says.get("assignor") or rebalance.assignor
+        rebalance.assigned = event.says.get("assigned") or rebalance.assigned
+        self._complete = self._complete and {*(rebalance.assigned or ())} <= {*self._roster.values()}
+
+    def _reconcile(self, at_ms: int | None, event: ToldEvent) -> None:
+        """A member has what it is to have. The rebalance ends with the last one."""
+        if event.says.get("state") != "STABLE" or (event.generation or 0) < 0:
+            return
+        self._epochs[event.member or ""] = event.generation or 0
+        if self._complete and self._roster:
+            reached = min(self._epochs.get(member, -1) for member in self._roster.values())
+            for (life, number), rebalance in self.found.items():
+                if life == self._life and number <= reached and rebalance.ended_ms is None:
+                    rebalance.ended_ms = at_ms
+
+    def _record(self, at_ms: int | None, event: ToldEvent) -> None:
+        """The whole group, as its coordinator has stored it."""
+        if not event.generation:
+            self._roster, self._complete = {}, True  # it is new
+            return
+        rebalance, members = self._of(event.generation, event), dict(event.says["members"])
+        shift = 0 if event.at is None or event.says["state_ms"] < 0 else event.at.at_ms - event.says["state_ms"]
+        if at_ms is not None:
+            rebalance.joined_ms = at_ms - shift if rebalance.joined_ms is None else rebalance.joined_ms
+            rebalance.ended_ms = at_ms if rebalance.ended_ms is None and (shift or not members) else rebalance.ended_ms
+        rebalance.assignor, rebalance.leader = event.says["assignor"], event.says["leader"]
+        if rebalance.before is None:
+            rebalance.before = Roster(dict(self._roster), len(self._roster) if self._complete else None, self._complete)
+        self._roster = {each.instance_id or each.member_id: each.member_id for each in members.values()}
+        self._complete = not event.says["unreadable"]
+        self._joined |= members.keys()
+        rebalance.after = Roster(dict(self._roster), event.says["members_count"], self._complete)
+        if all(each.assigned is not None for each in members.values()):
+            rebalance.assigned = {name: each.assigned or frozenset() for name, each in members.items()}
+            rebalance.records = members
+        self.members |= members
+
+
+def _without_returns(events: Iterable[ToldEvent]) -> list[ToldEvent]:
+    """The events without static members that go and come back under the same instance id, which causes no rebalance."""
+    events = list(events)
+    gone = {event.says["instance_id"] for event in events if event.kind == Kind.REMOVED and event.says.get("instance_id")}
+    back = {event.says["instance_id"] for event in events if event.kind == Kind.JOINS and event.says.get("instance_id") in gone}
+    return [event for event in events if event.says.get("instance_id") not in back]
+
+
+def gaps(rebalances: list[PastRebalance]) -> Iterator[tuple[PastRebalance, PastRebalance]]:
+    """Neighbours between whose numbers others are missing."""
+    for before, after in pairwise(rebalances):
+        if before.life == after.life and after.number > before.number + 1:
+            yield before, after

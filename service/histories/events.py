@@ -1,0 +1,86 @@
+"""The form of all events, whichever source tells them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from service.core.documents import Json
+from service.histories.times import LineTime
+
+
+class Kind(StrEnum):
+    """What an event is."""
+
+    PREPARING = "rebalance_begins"
+    STABILIZED = "members_joined"
+    ASSIGNED = "assignment_received"
+    EMPTIED = "group_empties"
+    JOINS = "member_joins"
+    RETURNS = "static_member_returns"
+    LEAVES = "member_leaves"
+    AWAY = "static_member_is_away"
+    EXPIRES = "session_expires"
+    LATE = "rebalance_timeout"
+    REMOVED = "member_removed"
+    SUBSCRIBES = "subscription_changes"
+    METADATA = "topic_metadata_changes"
+    BUMPED = "epoch_bumped"
+    TARGET = "target_assignment"
+    RECONCILED = "member_reconciles"
+    RECORDED = "group_recorded"
+    LOADED = "coordinator_loads"
+    UNLOADED = "coordinator_unloads"
+
+
+SHOWN: Final = 400
+"""Characters of a line that an event keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """Something that a line of a source says of a group.
+
+    source, line : of which source, and its number there, from 1
+    at : when, by the clock of the source; None: the line has no time
+    kind : what it is
+    text : the line, at most SHOWN characters of it
+    member : the id that the coordinator gave it
+    generation : of a classic group, or the epoch of a consumer group
+    says : what else, by kind: ``reason``, ``members_count``, ``instance_id``, ``members``, …
+    """
+
+    source: int
+    line: int
+    at: LineTime | None
+    kind: Kind
+    text: str
+    member: str | None = None
+    generation: int | None = None
+    says: Mapping[str, Any] = field(default_factory=dict)
+
+
+Partition = tuple[str, int]
+"""Topic, or its id where the source tells no name, and number."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMember:
+    """What a record tells of a member; None is not told.
+
+    topics : its subscription; assigned : its partitions; claimed : those that it told its leader that it has
+    session_ms, rebalance_ms : its time-outs; the latter is max.poll.interval.ms of Java's clients
+    more : ``generation`` of what it claims; of a consumer group ``assignor``, and whether it is ``classic``
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str | None = None
+    host: str | None = None
+    rack_id: str | None = None
+    topics: tuple[str, ...] | None = None
+    assigned: frozenset[Partition] | None = None
+    claimed: frozenset[Partition] | None = None
+    session_ms: int | None = None
+    rebalance_ms: int | None = None
+    more: Json = field(default_factory=dict)

@@ -1,0 +1,179 @@
+"""Files of any size, line by line → the events of one group, and what of the files tells nothing."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final, NamedTuple, cast
+
+from service.core.clock import check_time
+from service.core.documents import Json
+from service.histories.broker_log import BrokerLog
+from service.histories.events import ToldEvent
+from service.histories.records import RecordsOfGroup
+
+BLOCK: Final = 1 << 20
+LONGEST_LINE: Final = 1 << 24
+"""A longer line is skipped: memory is bounded by it."""
+
+MOST_EVENTS: Final = 500_000
+"""Events that are kept: some 400 MB. A group that rebalances every ten seconds has them in two weeks."""
+
+MOST_OTHERS: Final = 100
+"""Other groups that are named, and faults that are kept."""
+
+RECORD: Final = b'}{"key":'
+"""Where a record of kafka-console-consumer ends and the next begins: its formatters write no line breaks."""
+
+CHECKED_LINES: Final = 5_000
+
+_OTHER: Final = re.compile(
+    r"(?:Preparing to rebalance group |Stabilized group |\[GroupId )(?P<group>[^\s\]]+)|groupId=(?P<own>[^,\]]+)"
+)
+_MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
+_TIME: Final = ("@timestamp", "timestamp", "time", "ts", "asctime", "datetime")
+
+
+class HistorySource(NamedTuple):
+    """A file. name : for people"""
+
+    name: str
+    file: BinaryIO
+
+
+class Fault(NamedTuple):
+    """A line of the group that cannot be read."""
+
+    source: int
+    line: int
+    why: str
+
+
+@dataclass
+class SourcesRead:
+    """What the sources tell of a group.
+
+    names : of the sources; lines : how many each has; told : how many of them are of the group
+    events : in the order of sources and lines; dropped : how many more there were than MOST_EVENTS
+    others : other groups that they tell of; faults : the first MOST_OTHERS lines that cannot be read, of faults_count
+    """
+
+    names: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    told: list[int] = field(default_factory=list)
+    events: list[ToldEvent] = field(default_factory=list)
+    dropped: int = 0
+    others: set[str] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+    faults_count: int = 0
+
+    def fault(self, source: int, line: int, why: str) -> None:
+        """Note a line that cannot be read."""
+        self.faults_count += 1
+        if len(self.faults) < MOST_OTHERS:
+            self.faults.append(Fault(source, line, why))
+
+
+def read(sources: Iterable[HistorySource], group_id: str) -> SourcesRead:
+    """Read some sources, one after the other."""
+    reading = SourcesRead()
+    for number, source in enumerate(sources):
+        reading.names.append(source.name)
+        _read(source.file, number, group_id, reading)
+    return reading
+
+
+def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> None:
+    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"'}
+    broker, records = BrokerLog(group_id, source), RecordsOfGroup(group_id, source)
+    number = told = 0
+    for number, line in _lines(file, source, reading):
+        if number % CHECKED_LINES == 0:
+            check_time()
+        if not any(needle in line for needle in needles):
+            if (
+                len(reading.others) < MOST_OTHERS
+                and (b"roup" in line)
+                and (match := _OTHER.search(line.decode(errors="replace")))
+            ):
+                reading.others.add(match["group"] or match["own"])
+            continue
+        text = line.decode(errors="replace").rstrip()
+        try:
+            events = records.take(number, text) or broker.take(number, _plain(text))
+        except ValueError as error:
+            reading.fault(source, number, str(error))
+            continue
+        told += bool(events)
+        room = MOST_EVENTS - len(reading.events)
+        reading.events += events[:room]
+        reading.dropped += len(events[room:])
+    reading.lines.append(number)
+    reading.told.append(told)
+
+
+def _plain(text: str) -> str:
+    """A log line in JSON as its time and its message; any other as it is."""
+    if not text.startswith("{"):
+        return text
+    try:
+        document: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    message, time = (next((document[name] for name in names if name in document), "") for names in (_MESSAGE, _TIME))
+    return f"{time} {message}" if isinstance(message, str) and message else text
+
+
+def _lines(file: BinaryIO, source: int, reading: SourcesRead) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers, also of gzip; records without line breaks have the number of the line that they are on."""
+    number, rest = 1, b""
+    for block in _blocks(file, source, reading):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            for piece in _records(line):
+                yield number, piece
+            number += 1
+        if RECORD in rest:
+            *pieces, rest = _records(rest)
+            for piece in pieces:
+                yield number, piece
+        if len(rest) > LONGEST_LINE:
+            reading.fault(source, number, f"longer than {LONGEST_LINE:,} bytes")
+            rest = b""
+    if rest:
+        for piece in _records(rest):
+            yield number, piece
+
+
+def _records(line: bytes) -> list[bytes]:
+    return line.replace(RECORD, b'}\n{"key":').split(b"\n") if RECORD in line else [line]
+
+
+def _blocks(file: BinaryIO, source: int, reading: SourcesRead) -> Iterator[bytes]:
+    block = file.read(BLOCK)
+    if block[:2] != b"\x1f\x8b":
+        while block:
+            yield block
+            block = file.read(BLOCK)
+        return
+    try:
+        with gzip.open(cast(BinaryIO, _Rewound(block, file))) as unpacked:
+            while block := unpacked.read(BLOCK):
+                yield block
+    except (OSError, EOFError) as error:
+        reading.fault(source, 0, f"the gzip file is cut or damaged: {error}")
+
+
+class _Rewound:
+    """A stream whose first block has been read. Standard input cannot seek."""
+
+    def __init__(self, block: bytes, file: BinaryIO) -> None:
+        self._block, self._file = block, file
+
+    def read(self, size: int = -1) -> bytes:
+        """As of a file."""
+        if not self._block:
+            return self._file.read(size)
+        taken, self._block = (self._block, b"") if size < 0 else (self._block[:size], self._block[size:])
+        return taken

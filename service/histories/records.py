@@ -1,0 +1,202 @@
+"""Records of ``__consumer_offsets``: what each says of one group.
+
+================================== ============================================================== =============================
+printed by                         form of a line                                                 its time
+================================== ============================================================== =============================
+kafka-console-consumer, formatter  ``{"key": {"type": 2, "data": …}, "value": {"version": …, …}}``  that the record has itself
+kafka-dump-log --offsets-decoder   ``| offset: 3 CreateTime: … key: {…} payload: {…}``              CreateTime
+``/v1/decodings``, pipeline        ``{"record_type": 3, "key": {…}, "value": {…}}``                 ``timestamp``, if it is there
+raw                                ``{"key_base64": …, "value_base64": …}``                         ``timestamp``, if it is there
+================================== ============================================================== =============================
+
+A GROUP_METADATA has the time at which the group became what it says; the other records have no time of their own, but a target
+assignment since 4.1.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from service.core.documents import Json
+from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
+from service.histories.times import UTC_CLOCK, LineTime
+from service.wire.consumer_protocol import as_seen_by, read_assignment, read_subscription_leniently
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
+
+MARKS: Final = (b'"key"', b"key:", b'"key_base64"')
+GROUP, EPOCH, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT = 2, 3, 5, 6, 7, 8
+"""Types of records of classic groups and of consumer groups (KIP-848)."""
+
+CONSUMER: Final = ("consumer", "")
+STATES: Final = ("STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS")
+
+_DUMPED: Final = re.compile(
+    r"(?:CreateTime|LogAppendTime): (?P<time>\d+) .*?key: (?P<key>\{.*\}) payload: (?P<value>\{.*\}|null|<?\w*>?)\s*$"
+)
+
+
+class _Fields(dict[str, Any]):
+    """The members of a record; one that is missing is an Unreadable's ValueError."""
+
+    def __missing__(self, name: str) -> Any:
+        raise ValueError(f"{name} is missing")
+
+
+class RecordsOfGroup:
+    """Reads the records of one group. members, target : of a consumer group, as far as they are read; names : topic id → name"""
+
+    def __init__(self, group_id: str, source: int, names: Mapping[str, str] | None = None) -> None:
+        self.group_id, self.source, self.names = group_id, source, names or {}
+        self.members: dict[str, StoredMember] = {}
+        self.target: dict[str, frozenset[Partition]] = {}
+        self._readers: dict[int, Callable[[_Fields, _Fields | None], list[ToldEvent]]] = {
+            GROUP: self._group,
+            EPOCH: self._epoch,
+            MEMBER: self._member,
+            TARGET_EPOCH: self._target,
+            TARGET_MEMBER: self._target_member,
+            CURRENT: self._current,
+        }
+
+    def take(self, number: int, line: str) -> list[ToldEvent]:
+        """The events of a line. Raises ValueError for a record that cannot be read."""
+        found = _record(line)
+        if found is None:
+            return []
+        at, of_type, key, value = found
+        if of_type not in self._readers or key.get("group", key.get("groupId")) != self.group_id:
+            return []
+        stamp = None if at is None else LineTime(at, UTC_CLOCK)
+        try:
+            events = self._readers[of_type](_Fields(key), None if value is None else _Fields(value))
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"not a record of a group: {error}") from None
+        return [
+            replace(event, line=number, text=line.strip()[:SHOWN], at=event.at if stamp is None else stamp) for event in events
+        ]
+
+    def _event(self, kind: Kind, member: str | None = None, generation: int | None = None, **says: Any) -> ToldEvent:
+        return ToldEvent(self.source, 0, None, kind, "", member, generation, says)
+
+    def _group(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        if value is None:
+            return []  # an empty group has expired, or has been deleted
+        members, unreadable = {}, []
+        if value["protocolType"] in CONSUMER:
+            for row in value["members"]:
+                try:
+                    members[row["memberId"]] = _joined(row, value.get("protocol") or "")
+                except Unreadable as error:
+                    unreadable.append(f"{row['memberId']}: {error}")
+        else:
+            members = {row["memberId"]: StoredMember(row["memberId"], row.get("groupInstanceId")) for row in value["members"]}
+        state_ms = value.get("currentStateTimestamp", -1)
+        event = self._event(
+            Kind.RECORDED, None, value["generation"], members=members, assignor=value.get("protocol") or None,
+            leader=value.get("leader"), unreadable=unreadable, members_count=len(value["members"]), state_ms=state_ms,
+        )  # fmt: skip
+        return [replace(event, at=LineTime(state_ms, UTC_CLOCK) if state_ms >= 0 else None)]
+
+    def _epoch(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        return (
+            []
+            if value is None
+            else [self._event(Kind.BUMPED, None, value["epoch"], hash=value.get("metadataHash"), recorded=True)]
+        )
+
+    def _member(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        member_id = key["memberId"]
+        if value is None:
+            gone = self.members.pop(member_id, None)
+            return [self._event(Kind.REMOVED, member_id, instance_id=None if gone is None else gone.instance_id)]
+        topics = (*value["subscribedTopicNames"], *filter(None, [value.get("subscribedTopicRegex")]))
+        more = {"assignor": value.get("serverAssignor"), "classic": value.get("classicMemberMetadata") is not None}
+        member = StoredMember(
+            member_id, value.get("instanceId"), value.get("clientId"), value.get("clientHost"), value.get("rackId"),
+            topics, rebalance_ms=value.get("rebalanceTimeoutMs"), more=more,
+        )  # fmt: skip
+        before, self.members[member_id] = self.members.get(member_id), member
+        if before is None:
+            return [self._event(Kind.JOINS, member_id, instance_id=member.instance_id, described=member)]
+        return [self._event(Kind.SUBSCRIBES, member_id, topics=topics, described=member)] if before.topics != topics else []
+
+    def _target_member(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        if value is None:
+            self.target.pop(key["memberId"], None)
+        else:
+            self.target[key["memberId"]] = self._partitions(value["topicPartitions"])
+        return []
+
+    def _target(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        if value is None:
+            return []
+        computed_ms = value.get("assignmentTimestamp") or 0
+        event = self._event(Kind.TARGET, None, value["assignmentEpoch"], assigned=dict(self.target))
+        return [replace(event, at=LineTime(computed_ms, UTC_CLOCK) if computed_ms > 0 else None)]
+
+    def _current(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        if value is None:
+            return []
+        assigned, revoking = (
+            self._partitions(value.get(name) or ()) for name in ("assignedPartitions", "partitionsPendingRevocation")
+        )
+        says = {"state": STATES[value["state"]], "assigned": assigned, "revoking": revoking}
+        return [self._event(Kind.RECONCILED, key["memberId"], value["memberEpoch"], **says)]
+
+    def _partitions(self, rows: Iterable[Json]) -> frozenset[Partition]:
+        return frozenset((self.names.get(row["topicId"], row["topicId"]), i) for row in rows for i in row["partitions"])
+
+
+def _joined(row: Json, assignor: str) -> StoredMember:
+    """A member of a classic group. Raises Unreadable, and ValueError for what is not base64."""
+    subscription, _ = read_subscription_leniently(base64.b64decode(row["subscription"], validate=True))
+    written = base64.b64decode(row["assignment"], validate=True)
+    assigned = read_assignment(written).partitions if written else ()
+    claimed, generation = as_seen_by(assignor, subscription)
+    return StoredMember(
+        row["memberId"], row.get("groupInstanceId"), row["clientId"], row["clientHost"], subscription.rack_id,
+        tuple(dict.fromkeys(subscription.topic_names)), _flat(assigned), _flat(claimed),
+        row.get("sessionTimeout"), row.get("rebalanceTimeout"), {} if generation is None else {"generation": generation},
+    )  # fmt: skip
+
+
+def _flat(partitions: Iterable[tuple[str, Iterable[int]]]) -> frozenset[Partition]:
+    return frozenset((topic, i) for topic, ids in partitions for i in ids)
+
+
+def _record(line: str) -> tuple[int | None, int, Json, Json | None] | None:
+    """Time, type, key and value of the record on a line; None if there is none. Raises ValueError."""
+    if match := _DUMPED.search(line):
+        value = json.loads(match["value"]) if match["value"][:1] == "{" else None
+        return _printed(int(match["time"]), json.loads(match["key"]), value)
+    start = line.find("{")
+    if start < 0 or "key" not in line:
+        return None
+    try:
+        document, _ = json.JSONDecoder().raw_decode(line, start)
+    except RecursionError:
+        return None
+    at_ms = document.get("timestamp")
+    if "key_base64" in document:
+        key_bytes, value_bytes = (base64.b64decode(document.get(name) or "") for name in ("key_base64", "value_base64"))
+        try:
+            record = read_group_record(key_bytes, value_bytes or None)
+        except Unreadable as error:
+            raise ValueError(str(error)) from None
+        return at_ms, record.type, record.key, record.value
+    key, value = document.get("key"), document.get("value")
+    if not isinstance(key, dict) or not isinstance(value, dict | None):
+        return None
+    return (at_ms, document["record_type"], key, value) if "record_type" in document else _printed(at_ms, key, value)
+
+
+def _printed(at_ms: int | None, key: Json, value: Json | None) -> tuple[int | None, int, Json, Json | None] | None:
+    """The record of a key and a value with their versions; the key's is the type of the record."""
+    number, data = key.get("type", key.get("version")), key.get("data")
+    if number is None or not isinstance(data, dict):
+        return None
+    return at_ms, int(number), data, None if value is None else value["data"]

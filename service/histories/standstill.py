@@ -1,0 +1,91 @@
+"""How long partitions had no reader because of a rebalance: at least, and at most, as the coordinator sees it.
+
+It begins when the first partition loses its reader, and ends when the coordinator gives out the assignment (or, of a consumer
+group, when the last member has its own). When a member reads its first record, no coordinator knows.
+
+============ ============================================== ====================================================================
+protocol     at least                                        at most
+============ ============================================== ====================================================================
+eager        from when all have rejoined: each has revoked   from when the coordinator asked them to rejoin
+             all by then
+cooperative  0: what is not revoked is read on; in the        0; in the second step from the assignment of the first
+             second step from when it began
+consumer     0: members hand over one by one                 from the new epoch until the last member has its assignment
+unknown      the least of eager and cooperative              the most of them
+============ ============================================== ====================================================================
+
+The partitions of a member that left have no reader from then on. Those of one whose session expired had none for up to its
+session time-out before, and those of one that did not poll for up to max.poll.interval.ms.
+"""
+
+from typing import Final, NamedTuple
+
+from service.histories.causes import Why
+from service.histories.course import PastRebalance
+from service.histories.events import StoredMember
+
+COOPERATIVE: Final = ("cooperative-sticky", "streams", "stream")
+EAGER: Final = ("range", "roundrobin", "sticky")
+_LOST: Final = (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE)
+
+
+class WithoutReader(NamedTuple):
+    """ms; None: no source tells it."""
+
+    least_ms: int | None
+    most_ms: int | None
+
+
+def standstill(
+    rebalance: PastRebalance, previous: PastRebalance | None, members: dict[str, StoredMember], *, cooperative: bool | None
+) -> WithoutReader:
+    """That of one rebalance. previous : the one with the number before; members : what records tell; cooperative : if known"""
+    if rebalance.before is not None and rebalance.before.complete and not rebalance.before.members:
+        return WithoutReader(0, 0)  # nobody had a partition to lose
+    began, joined, ended = rebalance.began_ms, rebalance.joined_ms, rebalance.ended_ms
+    if rebalance.after is not None and rebalance.after.count == 0:
+        return WithoutReader(None, None)  # nobody is left
+    if ended is None:
+        return WithoutReader(0 if rebalance.protocol == "consumer" else None, None)
+    since = _lost_at(rebalance, previous)
+    lost = 0 if since is None else max(0, ended - since)
+    whole = None if began is None else ended - began
+    if rebalance.protocol == "consumer":
+        return WithoutReader(
+            lost if joined is None or since is None else max(0, joined - since), _later(whole, rebalance, members)
+        )
+    eager = WithoutReader(max(lost, 0 if joined is None else ended - joined), whole)
+    second = any(cause.kind == Why.REVOCATION for cause in rebalance.causes)
+    revoked = previous.ended_ms if second and previous is not None else began
+    gone = any(cause.kind in _LOST for cause in rebalance.causes)
+    most = 0 if not (second or gone) else None if revoked is None else ended - revoked
+    least = max(lost, 0 if not second or began is None else ended - began)
+    incremental = WithoutReader(least, most if rebalance.causes else None)
+    either = (eager, incremental) if cooperative is None else (incremental if cooperative else eager,)
+    mosts = [each.most_ms for each in either]
+    return WithoutReader(
+        min(each.least_ms or 0 for each in either),
+        None if None in mosts else _later(max(most for most in mosts if most is not None), rebalance, members),
+    )
+
+
+def _lost_at(rebalance: PastRebalance, previous: PastRebalance | None) -> int | None:
+    """Since when partitions of a member that has gone have no reader for sure; None: perhaps none of it had any."""
+    owned = None if previous is None else previous.assigned
+    gone = {member for cause in rebalance.causes if cause.kind in _LOST for member in cause.members}
+    if owned is None or not any(owned.get(member) for member in gone):
+        return None
+    return rebalance.began_ms
+
+
+def _later(most: int | None, rebalance: PastRebalance, members: dict[str, StoredMember]) -> int | None:
+    """The most, with the time for which members that have gone had not read before the coordinator knew it."""
+    for cause in rebalance.causes:
+        if cause.kind in (Why.SESSION, Why.POLL, Why.GONE, Why.TIMEOUT):
+            known = [members[member] for member in cause.members if member in members]
+            of_polls = cause.kind != Why.SESSION
+            times = [time for each in known for time in (each.session_ms, each.rebalance_ms if of_polls else 0)]
+            if not times or most is None or None in times:
+                return None
+            most += max(time for time in times if time is not None)
+    return most

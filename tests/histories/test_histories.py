@@ -1,0 +1,182 @@
+"""What histories say of the real runs of ``tests/vectors/timelines``, whose events the recording script caused itself."""
+
+import gzip
+from io import BytesIO
+
+import pytest
+
+from service.core.errors import InvalidQuestion
+from service.decisions.budget import Budget
+from service.histories.answer import HistoryQuestion, answer
+from service.histories.conclusions import conclusion, warnings
+from service.histories.reading import LONGEST_LINE, HistorySource
+from service.histories.times import written
+from tests.histories.recorded import START_MS, log, records
+
+FIRST_TWO = [["join c1", "join c2"]]
+CAUSES = {
+    "changes-range": [*FIRST_TWO, ["join c3"], ["session_expired c1"], ["leave c2"], ["leader_metadata c3"]],
+    "changes-cooperative-sticky": [
+        *FIRST_TWO, ["join c3"], ["cooperative_revocation c2"], ["session_expired c1"], ["leave c2"], ["leader_metadata c3"],
+    ],
+    "rolling-range": [["join c1", "join c2"], ["leave c1"], ["join c1"], ["leave c2"], ["join c2"]],
+    "stalls-range": [*FIRST_TWO, ["join c3"], ["poll_interval_exceeded c2"], ["join c2"]],
+    "static-range": [["join i1", "join i2", "join i3"], ["session_expired i2"], ["join i2"]],
+    "subscriptions-range": [*FIRST_TWO, ["subscription c2"], ["subscription c1"], ["leader_metadata c1"]],
+    "waits-cooperative-sticky": [
+        ["join c1", "join c2", "join c3"], ["join c4"], ["cooperative_revocation c3", "session_expired c2"],
+    ],
+    "static-consumer": [["join i1"], ["join i2"], ["join i3"], ["session_expired i2"], ["join i2"]],
+    "migration": [*FIRST_TWO, ["leave c1"], ["join c1"], ["leave c2"], ["join c2"]],
+}  # fmt: skip
+
+
+def told(group, *texts, names=()):
+    sources = [HistorySource(dict(enumerate(names)).get(i, f"t{i}"), BytesIO(text)) for i, text in enumerate(texts)]
+    return answer(HistoryQuestion(group, sources), Budget())
+
+
+def causes(history):
+    return [
+        sorted(" ".join([cause.kind, *map(history.names, cause.members)]) for cause in each.rebalance.causes)
+        for each in history.told
+    ]
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_every_rebalance_has_its_cause(name):
+    history = told(name, log(name).encode(), records(name).encode())
+    known = {"leader_metadata c3": "new_partitions c3"}  # the records tell that a topic has more
+    expected = [sorted(known.get(cause, cause) for cause in each) for each in CAUSES[name]]
+    assert causes(history) == expected
+    assert history.missing == 0
+    for each in history.told:
+        assert each.rebalance.events, "each has a line that tells of it"
+        assert None in each.standstill or each.standstill.least_ms <= each.standstill.most_ms
+
+
+@pytest.mark.parametrize("name", ["changes-range", "static-range", "rolling-cooperative-sticky"])
+def test_records_alone_do_not_tell_leaving_from_expiring(name):
+    with_log, alone = told(name, log(name).encode()), told(name, records(name).encode())
+    weaker = {"leave": "leave_or_expiry", "session_expired": "leave_or_expiry", "leader_metadata": "new_partitions"}
+    kinds = [[weaker.get(cause.kind, cause.kind) for cause in each.rebalance.causes[:1]] for each in with_log.told]
+    assert [[cause.kind for cause in each.rebalance.causes[:1]] for each in alone.told] == kinds
+    assert [each.rebalance.after.count for each in alone.told] == [each.rebalance.after.count for each in with_log.told]
+
+
+def test_the_zone_of_a_log_is_that_by_which_it_shares_events_with_records():
+    history = told("changes-range", log("changes-range", hours=2).encode(), records("changes-range").encode())
+    assert history.aligned.clocks[0].shift_ms == pytest.approx(-7_200_000, abs=100)
+    assert written(history.told[1].rebalance.began_ms, history.aligned.clock)[:19] == "2026-11-21T09:00:08"
+    alone = told("changes-range", log("changes-range", hours=2).encode())
+    assert written(alone.told[1].rebalance.began_ms, alone.aligned.clock) == "2026-11-21T11:00:08.217"
+
+
+def test_sources_that_share_nothing_keep_their_numbers_but_not_their_times():
+    lines = log("changes-range", hours=5).splitlines(keepends=True)
+    late = "".join(lines[19:]).encode()  # generations 4 and 5
+    stored = "".join(records("changes-range").splitlines(keepends=True)[:4]).encode()  # 1 to 3
+    history = told("changes-range", late, stored, names=("broker.log", "records"))
+    assert [each.rebalance.number for each in history.told] == [1, 2, 3, 4, 5]
+    assert history.told[-1].rebalance.began_ms is None
+    assert any("broker.log shares no event" in warning for warning in warnings(history))
+
+
+def test_rotated_files_in_any_order_that_overlap():
+    whole = log("bounces").splitlines(keepends=True)
+    early, late = "".join(whole[:25]).encode(), gzip.compress("".join(whole[20:]).encode())
+    assert causes(told("bounces", late, early)) == causes(told("bounces", log("bounces").encode()))
+
+
+def test_a_cut_log_says_what_is_missing():
+    lines = log("bounces").splitlines(keepends=True)
+    cut = "".join(lines[8:14] + lines[30:-2])
+    history = told("bounces", cut.encode())
+    said = " ".join(warnings(history))
+    assert "begin with generation 2" in said
+    assert "Between 3 and 7 3 rebalances left no line" in said
+    assert "No source tells the end of generation 10" in said
+    assert history.missing == 3
+    assert conclusion(history).startswith("9 rebalances in ")
+
+
+def test_another_groups_lines_are_not_this_groups():
+    mixed = log("changes-range") + log("stalls-range").replace("stalls-range", "changes-range-2")
+    history = told("changes-range", mixed.encode())
+    assert causes(history) == causes(told("changes-range", log("changes-range").encode()))
+    with pytest.raises(InvalidQuestion, match=r"tells what happened to the group 'nobody'\. They tell of changes-range"):
+        told("nobody", mixed.encode())
+
+
+def test_a_group_that_counts_again_lives_again():
+    day = 86_400_000
+    later = log("changes-range").replace("2026-11-21", "2026-11-22")
+    history = told("changes-range", (log("changes-range") + later).encode())
+    assert [each.rebalance.number for each in history.told] == [1, 2, 3, 4, 5] * 2
+    assert history.told[5].rebalance.began_ms - history.told[0].rebalance.began_ms == day
+    assert "began to count again 1 time" in " ".join(warnings(history))
+
+
+def test_lines_that_cannot_be_read_are_counted():
+    broken = records("changes-range").replace('"protocolType"', '"protocoltype"', 2)
+    history = told("changes-range", (log("changes-range") + broken).encode())
+    assert history.reading.faults_count == 2
+    assert "protocolType is missing" in " ".join(warnings(history))
+
+
+def test_memory_is_bounded():
+    class Endless:
+        """A line without an end, four times as long as the longest."""
+
+        left = 4 * LONGEST_LINE
+
+        def read(self, size):
+            self.left -= size
+            return b"changes-range " * (size // 14) if self.left > 0 else b""
+
+    sources = [HistorySource("endless", Endless()), HistorySource("log", BytesIO(log("changes-range").encode()))]
+    history = answer(HistoryQuestion("changes-range", sources), Budget())
+    assert len(history.told) == 5
+    assert f"longer than {LONGEST_LINE:,} bytes" in " ".join(warnings(history))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "at"),
+    [
+        ("2026-11-21T10:00:00.5+01:00 ", "2026-11-21T09:00:00.500Z"),
+        ("[2026-11-21 09:00:00,500] INFO ", "2026-11-21T09:00:00.500"),
+        ("26/11/21 09:00:00 INFO ", "2026-11-21T09:00:00.000"),
+        ("%7|1795251600.500|X| ", "2026-11-21T09:00:00.500Z"),
+        ('{"ts":1795251600500,"message":"', "2026-11-21T09:00:00.500Z"),
+        ("INFO ", None),
+    ],
+)
+def test_times(prefix, at):
+    line = f"{prefix}Group orders with generation 8 is now empty" + ('"}' if prefix.startswith("{") else "")
+    history = told("orders", line.encode())
+    joined = history.told[0].rebalance.joined_ms
+    assert (None if joined is None else written(joined, history.aligned.clock)) == at
+    assert START_MS == 1_795_251_600_000
+
+
+REPORTED = """\
+[2020-01-17 10:24:24,876] INFO [GroupCoordinator 3]: Member p-c5d5 in group g has failed, removing it from the group (kafka.G)
+[2020-01-17 10:24:24,877] INFO [GroupCoordinator 3]: Preparing to rebalance group g in state PreparingRebalance with old \
+generation 1 (__consumer_offsets-43) (reason: removing member p-c5d5 on heartbeat expiration) (kafka.coordinator.group.G)
+[2020-01-17 10:24:24,877] INFO [GroupCoordinator 3]: Group g with generation 2 is now empty (__consumer_offsets-43) (kafka.G)
+[2020-01-17 10:29:24,877] INFO [GroupCoordinator 3]: Preparing to rebalance group g in state PreparingRebalance with old \
+generation 2 (__consumer_offsets-43) (reason: Adding new member p-1 with group instance id None) (kafka.coordinator.group.G)
+[2020-01-17 10:29:27,877] INFO [GroupCoordinator 3]: Stabilized group g generation 3 (__consumer_offsets-43) (kafka.G)
+[2020-01-17 10:30:27,877] INFO [GroupCoordinator 3]: Member[group.instance.id None, member.id p-1] in group g has left, removing \
+it from the group (kafka.coordinator.group.G)
+[2020-01-17 10:30:27,878] INFO [GroupCoordinator 3]: Preparing to rebalance group g in state PreparingRebalance with old \
+generation 3 (__consumer_offsets-43) (reason: removing member p-1 on LeaveGroup) (kafka.coordinator.group.G)
+"""
+"""As in public reports of 2020, by Kafka 2.4."""
+
+
+def test_logs_of_older_brokers():
+    history = told("g", REPORTED.encode())
+    assert causes(history) == [["session_expired p-c5d5"], ["join p-1"], ["leave p-1"]]
+    assert history.told[0].rebalance.after.count == 0
+    assert history.told[0].standstill == (None, None)
