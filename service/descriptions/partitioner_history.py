@@ -84,6 +84,12 @@ def defaults(client: str, release: str | None, new_client: str, new_release: str
     return default_of(client, release), default_of(new_client, new_release)
 
 
+def alike_for_keys(before: Default, after: Default) -> bool:
+    """Do both hash keys, and put each on the same partition?"""
+    first, second = (PARTITIONERS[each.partitioner] for each in (before, after))
+    return first.hash is not None and (first.hash, first.sign, first.encoding) == (second.hash, second.sign, second.encoding)
+
+
 def key_changes(description: Description, before: Default, after: Default) -> Iterator[KeyChange]:
     """For each topic but Kafka's own, if these defaults differ."""
     names = [before.partitioner, after.partitioner]

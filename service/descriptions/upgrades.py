@@ -20,7 +20,7 @@ from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description
-from service.descriptions.partitioner_history import Default, KeyChange, defaults, key_changes
+from service.descriptions.partitioner_history import Default, KeyChange, alike_for_keys, defaults, key_changes
 from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
 from service.descriptions.upgrade_steps import steps_of
 from service.planner.assignor_changes import restarts
@@ -395,8 +395,13 @@ def _of_keys(found: Upgrade) -> Iterator[str]:
     if before.partitioner == after.partitioner:
         yield f"The default partitioner stays {before.partitioner}, so keys stay where they are."
     else:
-        change = f"The default partitioner changes from {before.partitioner} to {after.partitioner}: keys move if producers"
-        where = "the shares are those of sampled keys" if found.keys else "which topics is not known: the description has none"
-        yield f"{change} change too and configure none; {where}."
+        change = f"The default partitioner changes from {before.partitioner} to {after.partitioner}"
+        if alike_for_keys(before, after):
+            yield f"{change}, which hash keys alike: they stay where they are."
+        else:
+            where = (
+                "the shares are those of sampled keys" if found.keys else "which topics is not known: the description has none"
+            )
+            yield f"{change}: keys move if producers change too and configure none; {where}."
     if before.keyless != after.keyless:
         yield f"Records without a key: {before.keyless} → {after.keyless}."

@@ -15,7 +15,7 @@ from service.core.errors import InvalidQuestion
 from service.descriptions import Description
 from service.descriptions.partitioner_history import default_of
 from service.descriptions.upgrade_steps import setting_of
-from service.descriptions.upgrades import GroupChange, Software, Upgrade, document, upgrade
+from service.descriptions.upgrades import GroupChange, Software, Upgrade, document, sentences, upgrade
 from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:
@@ -409,3 +409,11 @@ def test_keys_without_topics() -> None:
     assert ("which topics is not known" in without, "which topics is not known" in with_topics) == (True, False)
     assert "keys stay where they are." in told("java:3.9", "java:4.4", GROUPS, ())["conclusion"]
     assert "keys" not in told("eager", "cooperative", GROUPS)["conclusion"]
+
+
+def test_default_partitioners_that_hash_keys_alike_leave_them_where_they_are() -> None:
+    for before, after in (("java:2.3", "java:3.9"), ("java:3.2", "franz-go"), ("kafkajs:1.9", "kafkajs:2.3"), ("sarama", "java")):
+        found, _ = changes(before, after)
+        text, moved = " ".join(sentences(found)), {each.moved_share for each in found.keys}
+        assert ("they stay where they are" in text) == (moved == {0.0}), text
+        assert ("keys move" in text) == (moved != {0.0}), text

@@ -8,7 +8,6 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Observation, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from service.core.printable import counted
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading
@@ -17,6 +16,7 @@ from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.job import Pipeline
 from service.pipeline.spark.offsets import lags as offset_lags
 from service.pipeline.spark.offsets import report as offsets_report
+from service.pipeline.spark.offsets.conclusions import conclusion
 from service.pipeline.spark.offsets.lags import PARTITION
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
@@ -260,26 +260,7 @@ def _summary(frames: OffsetFrames, now: DataFrame, tables: dict[str, Any]) -> di
             json.loads(row["question"]) for row in sorted(requests, key=lambda row: names.index(row["group"]))
         ],
     }  # fmt: skip
-    return {"job": "offsets", "conclusion": _conclusion(summary), **summary}
-
-
-def _conclusion(summary: dict[str, Any]) -> str:
-    """The first sentences: who falls behind, the lag, and what is not known of both."""
-    committed, known, compared, behind, lag = (
-        summary["partitions"][name] for name in ("committed", "with_lag", "with_trend", "falling_behind", "lag")
-    )
-    if not known:
-        return f"Offsets are committed for {counted(committed, 'partition')}. No log end of them is known, and so no lag."
-    sentences = [f"The lag is {counted(lag, 'record')} over {counted(known, 'partition')}"]
-    if committed > known:
-        sentences[0] += f"; that of {committed - known:,} more is not known, for want of a log end"
-    if behind:
-        sentences.insert(0, f"The lag of {behind:,} of {counted(compared, 'partition')} grows: consumers fall behind")
-    elif compared:
-        sentences.insert(0, f"None of {counted(compared, 'partition')} falls behind")
-    else:
-        sentences.append("Whether it grows is not known: that takes log ends of several times")
-    return " ".join(f"{sentence}." for sentence in sentences)
+    return {"job": "offsets", "conclusion": conclusion(summary), **summary}
 
 
 def _only(group: str, summary: dict[str, Any]) -> dict[str, Any]:
