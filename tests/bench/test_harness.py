@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 
 import numpy as np
 import pytest
 
-from benchmarks import every, groups, harness, partitions, servers  # noqa: F401 - importing declares the benchmarks
+from benchmarks import every, groups, groups_ask, harness, partitions, servers  # noqa: F401 - importing declares the benchmarks
 from benchmarks.groups_streams import Streams
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
@@ -16,6 +16,7 @@ from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.support.groups import group_of as read_body
 from tests.support.jvm import SHORT_LIVED
+from tests.support.serving import serving
 
 TIME = Row("a/time", "s", 1.0, "ours ÷ theirs")
 THROUGHPUT = Row("a/throughput", "requests/s", 1.25, "ours ÷ theirs")
@@ -122,11 +123,22 @@ SMALL = {
 """One benchmark of each kind: its first row, and a size at which it takes no time."""
 
 
+@contextmanager
+def forked(module, *arguments, server=servers.server):
+    """``server`` of benchmarks.servers, with ours forked from a process that has loaded what a start loads."""
+    if module == "service":
+        with serving(forked=True, ALLOCATOR_WORKERS="1") as ours:
+            yield int(ours.url.rpartition(":")[2]), ours.process.pid
+    else:
+        with server(module, *arguments) as theirs:
+            yield theirs
+
+
 @pytest.fixture(scope="module")
 def running():
-    """``server`` of benchmarks.servers, with one server of each kind for all benchmarks but those that measure its memory."""
+    """``forked``, with one server of each kind for all benchmarks but those that measure its memory."""
     with ExitStack() as stack:
-        start = cache(lambda *command, server=servers.server: stack.enter_context(server(*command)))
+        start = cache(lambda *command: stack.enter_context(forked(*command)))
         yield lambda *command: nullcontext(start(*command))
 
 
@@ -139,6 +151,7 @@ def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
     monkeypatch.setenv("ALLOCATOR_WORKERS", "1")
     for module in (servers, partitions):
         monkeypatch.setattr(module, "server", running)
+    monkeypatch.setattr(groups_ask, "server", forked)
     measured = next(b for b in BENCHMARKS if b.rows[0].name == name)
     rows = 1 if "sizes" in SMALL[name] else len(measured.rows)
     try:

@@ -6,6 +6,7 @@ The hundreds of boundary values of each body go to the app in this process: HTTP
 from __future__ import annotations
 
 import copy
+from itertools import count
 from typing import Any
 
 import pytest
@@ -24,15 +25,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the too
 OPERATIONS = [f"{method.upper()} {path}" for path, methods in CONTRACT["paths"].items() for method in methods]
 
 SHORT = {
-    "MemberCountPlans": {"members_counts": [2, 3]},
+    "MemberCountPlans": {"members_counts": [2, 3], "standstill": False},
     "GroupRebalances": {
+        "compare": [{"assignor": "range"}],
         "events": [
             {"at_ms": 10, "type": "member_joins", "member": {"member_id": "c3"}},
             {"at_ms": 10_000, "type": "member_leaves", "member_id": "c3"},
-        ]
+        ],
     },
 }
-"""Examples to vary: each of a hundred valid variations of the contract's own simulates minutes, or eight numbers of members."""
+"""Examples to vary: each of a hundred valid variations of the contract's own simulates minutes in three ways, or eight numbers
+of members and what a change between them costs."""
 
 
 def with_short_examples() -> dict[str, Any]:
@@ -112,10 +115,14 @@ def call_and_validate(case, **arguments) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(operation, ask, server, session, app):
+    wrong_bodies = count()
+
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     def check(case) -> None:
         if varies_only_the_body(case):
-            call_and_validate(case, app=app)
+            # Each field has a value of every wrong type; every other of them is sent.
+            if case.meta.generation.mode.is_positive or next(wrong_bodies) % 2 == 0:
+                call_and_validate(case, app=app)
         else:
             call_and_validate(case, base_url=server.url, session=session)
 

@@ -14,7 +14,7 @@ from service.api.member_counts import FORM
 from service.decisions.budget import Budget
 from service.http.forms import Refused
 
-GROUPS = 150
+GROUPS = 75
 NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"
 ALONE = r"[abc]-[0-9] alone has [^:]*, and only one member can read it"
 READERS = r"[abc] has .* with [0-9]+ readers?"

@@ -17,29 +17,30 @@ import requests
 from tests.support.serving import Server, serving
 
 M = 1_000_000
-POD_BYTES = 4 * 2**30
-"""The memory limit of the chart's pod."""
-
-WORKER_BYTES = POD_BYTES // 2
 OTHER_BYTES = (300 + 512) * 2**20
-BUDGET = WORKER_BYTES - OTHER_BYTES
-"""What a worker derives from that limit: its share, less what it holds at the start and what is in transit."""
+"""What a worker holds at the start and what is in transit: its share of a pod's memory, less this, is its budget."""
+
+BUDGET = (2 * 2**30 - OTHER_BYTES) // 2
+"""Half of what a worker of the chart's pod has for decisions; the requests are half of the largest that are allowed."""
+
+POD_BYTES = 2 * (BUDGET + OTHER_BYTES)
+"""The memory limit of a pod of two workers of that budget."""
 
 BROKERS = [{"broker_id": broker} for broker in range(6)]
-ONES = b"[" + b"1," * (15 * M // 2 - 1) + b"1]"
-LONG_NAMES = {"topics": [{"topic_name": "t" * 249, "partitions_count": 500_000}], "members": [{"member_id": "m" * 1_000}]}
+ONES = b"[" + b"1," * (15 * M // 4 - 1) + b"1]"
+LONG_NAMES = {"topics": [{"topic_name": "t" * 249, "partitions_count": 250_000}], "members": [{"member_id": "m" * 1_000}]}
 EXTREMES = {
-    "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}, 4, {200, 503}, "application/json"),
+    "keyless": ("/v1/keyless-distributions", {"partitions_count": 5 * M}, 4, {200, 503}, "application/json"),
     "placements": (
         "/v1/replica-placements",
-        {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS},
+        {"partitions_count": 5 * M, "replication_factor": 1, "brokers": BROKERS},
         2,
         {200, 413, 503},
         "application/json",
     ),
     "placements as Arrow": (
         "/v1/replica-placements",
-        {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS},
+        {"partitions_count": 5 * M, "replication_factor": 1, "brokers": BROKERS},
         4,
         {200, 503},
         "application/vnd.apache.arrow.stream",
@@ -107,8 +108,8 @@ def test_small_bodies_with_large_answers_end_no_process(server, name):
         watch.result()
     assert statuses.keys() <= allowed, statuses
     assert server.workers() == workers
-    # Of these each worker has one at a time; without a budget the four together take 2.7 GiB.
-    most = 2.25 * 2**30 if name == "keyless" else POD_BYTES
+    # Of these each worker has one at a time; without a budget the four together take 1.4 GiB.
+    most = 1.15 * 2**30 if name == "keyless" else POD_BYTES
     assert sum(map(peak_bytes, workers)) < most, [peak_bytes(pid) for pid in workers]
     assert median(waits) < max(1, taken / 4), (statuses, taken, "health does not wait for them, however busy the machine is")
 

@@ -12,11 +12,11 @@ def nothing_kept_of(*classes: type) -> Iterator[None]:
     Asks for the type, not with ``isinstance``: this asks a weak proxy, whose object may be gone, for its class.
     """
     gc.collect()
-    before = {id(each) for each in gc.get_objects() if issubclass(type(each), classes)}
+    gc.freeze()  # what is there before is not among the objects below
     gc.disable()
     try:
         yield
-        kept = [each for each in gc.get_objects() if issubclass(type(each), classes) and id(each) not in before]
+        kept = [each for each in gc.get_objects() if issubclass(type(each), classes)]
     finally:
         gc.enable()
     assert not kept
