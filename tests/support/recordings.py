@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
 
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "histories"
 RUNS: Final = sorted(path.name for path in FOLDER.iterdir())
@@ -49,16 +50,13 @@ class Group:
     told: list[tuple[int, str, str, list[str]]]
 
     @cached_property
-    def sources(self) -> dict[str, dict[str, str]]:
-        """The texts by kind: ``broker``, ``records``, ``clients``."""
-        found: dict[str, dict[str, str]] = {"broker": {}, "records": {}, "clients": {}}
-        for name, text in texts(self.run).items():
-            kind = "broker" if name.startswith("broker") else "records" if name == "records.txt" else "clients"
-            if name.endswith((".log", "records.txt")) and (
-                kind != "clients" or name.removesuffix(".log") in self.known["members"]
-            ):
-                found[kind][name] = text
-        return found
+    def sources(self) -> dict[str, str]:
+        """The texts of its brokers, its records and its clients, by name."""
+        return {
+            name: text
+            for name, text in texts(self.run).items()
+            if name in ("records.txt", *(f"{member}.log" for member in self.known["members"])) or name.startswith("broker")
+        }
 
     @cached_property
     def began(self) -> Numbers:
@@ -81,40 +79,12 @@ class Group:
 
     def _of_brokers(self, pattern: str) -> Numbers:
         found: Numbers = {}
-        for text in self.sources["broker"].values():
+        for text in (text for name, text in self.sources.items() if kind_of(name) == "broker"):
             for match in re.finditer(_STAMP + ".*(?:" + pattern + ")", text, re.MULTILINE):
                 words = match.groupdict()
                 number = int(words["old"]) + 1 if words.get("old") else int(words.get("number") or words["epoch"])
                 at = datetime.strptime(words["at"] + "000Z", "%Y-%m-%d %H:%M:%S,%f%z")
                 found.setdefault(number, round(at.timestamp() * 1000))
-        return found
-
-    def shown(self, kind: str) -> set[int]:
-        """The rebalances that a kind of source shows: the generations that all members joined, and the epochs."""
-        if kind == "records":
-            return set(self._recorded())
-        group = re.escape(self.group_id)
-        if kind == "broker":
-            patterns = [rf"Stabilized group {group} generation (\d+)", rf"\[GroupId {group}\] Bumped group epoch to (\d+)"]
-        else:
-            patterns = [rf"groupId={group}\] Successfully joined group with generation Generation\{{generationId=(\d+)"]
-            patterns.append(r"JoinGroup response: GenerationId (\d+)")
-        whole = "\n".join(self.sources[kind].values())
-        return {int(number) for pattern in patterns for number in re.findall(pattern, whole)}
-
-    def _recorded(self) -> Numbers:
-        found: Numbers = {}
-        for line in self.sources["records"].get("records.txt", "").splitlines():
-            stamp, _, _, key, value = line.split("\t")
-            if value == "null":
-                continue
-            record = read_group_record(_bytes(key), _bytes(value))
-            if record.key.get("group", record.key.get("groupId")) != self.group_id or record.value is None:
-                continue
-            if record.name == "GROUP_METADATA" and record.value["members"]:
-                found.setdefault(record.value["generation"], int(stamp.partition(":")[2]))
-            elif record.name == "CONSUMER_GROUP_METADATA":
-                found.setdefault(record.value["epoch"], int(stamp.partition(":")[2]))
         return found
 
     def names(self, member: str) -> set[str]:
@@ -164,6 +134,50 @@ class Group:
 def at_ms(event: dict[str, Any]) -> int:
     """When the script did it."""
     return round(datetime.fromisoformat(event["at"]).timestamp() * 1000)
+
+
+def kind_of(name: str) -> str:
+    """What a source of this name is: ``broker``, ``records`` or ``clients``."""
+    return "broker" if name.startswith("broker") else "records" if name.startswith("records") else "clients"
+
+
+def shown(group_id: str, sources: dict[str, str]) -> set[int]:
+    """The rebalances that these sources show: the generations that all members joined, and the epochs."""
+    group = re.escape(group_id)
+    patterns = {
+        "broker": (rf"Stabilized group {group} generation (\d+)", rf"\[GroupId {group}\] Bumped group epoch to (\d+)"),
+        "clients": (
+            rf"groupId={group}\] Successfully joined group with generation Generation\{{generationId=(\d+)",
+            r"JoinGroup response: GenerationId (\d+)",
+        ),
+        "records": (),
+    }
+    found = set()
+    for name, text in sources.items():
+        kind = kind_of(name)
+        found |= {int(number) for pattern in patterns[kind] for number in re.findall(pattern, text)}
+        found |= _recorded(group_id, text) if kind == "records" else set()
+    return found
+
+
+def _recorded(group_id: str, text: str) -> set[int]:
+    found = set()
+    for line in text.splitlines():
+        words = line.split("\t")
+        if len(words) < 5 or not words[0].startswith("CreateTime:") or words[4] == "null":
+            continue
+        try:
+            record = read_group_record(_bytes(words[3]), _bytes(words[4]))
+        except Unreadable:  # a line that is cut
+            continue
+        value = record.value or {}
+        if record.key.get("group", record.key.get("groupId")) != group_id:
+            continue
+        if record.name == "GROUP_METADATA" and value["members"]:
+            found.add(value["generation"])
+        elif record.name == "CONSUMER_GROUP_METADATA":
+            found.add(value["epoch"])
+    return found
 
 
 def groups(run: str) -> list[Group]:
