@@ -14,7 +14,7 @@ from service.descriptions.rows import LineReader
 
 _TOPIC: Final = re.compile(
     r"\s*Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"
-    r"ReplicationFactor: ?[0-9]{1,10}\s+(?:Configs: ?(?P<configs>.*)|\w+: ?.*)",
+    r"ReplicationFactor: ?[0-9]{1,10}(?:\s+(?:Configs: ?(?P<configs>.*)|\w+: ?.*))?",
     re.IGNORECASE,
 )
 _MIN_IN_SYNC: Final = re.compile(r"(?:^|,)min\.insync\.replicas=(?P<count>[0-9]{1,5})(?:,|\s|$)")

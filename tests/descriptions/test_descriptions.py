@@ -73,6 +73,12 @@ def test_topics_of_old_releases_and_of_a_reassignment() -> None:
     assert [placement["replicas"] for placement in placements] == [[1], [3, 2]]
 
 
+@pytest.mark.parametrize("end", ["", "\tConfigs:", "\tSomething: new"])
+def test_a_topics_line_may_end_early_or_have_more(end: str) -> None:
+    line = f"Topic: t\tPartitionCount: 3\tReplicationFactor: 1{end}\n"
+    assert read_description(line).topics[0]["partitions_count"] == 3
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -9,9 +9,10 @@ import { keys } from "./workbenches/keys.js";
 import { members } from "./workbenches/members.js";
 import { placement } from "./workbenches/placement.js";
 import { timeline } from "./workbenches/timeline.js";
+import { trace } from "./workbenches/trace.js";
 
 /** The first is shown where the address names none. @type {Record<string, import("./workbench.js").Workbench<any, any>>} */
-const WORKBENCHES = { groups, timeline, members, keys, placement, disks };
+const WORKBENCHES = { groups, timeline, members, keys, trace, placement, disks };
 
 function Page() {
   const { place, other, links, set, replace } = usePlace(WORKBENCHES);

@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useState } from "./lib.js";
  * @template State
  * @typedef {object} Source
  * @property {string} needs what is asked for where the texts do not suffice
- * @property {(bodies: any) => {name: string, state: State}[]} found the states that bodies of requests make: several, if one is to be chosen
+ * @property {(bodies: any, texts: string[]) => {name: string, state: State}[]} found the states that bodies of requests, or the texts, make: several, if one is to be chosen
  */
 /** @typedef {{conclusion: string, warnings: string[]}} Understood in the service's words */
 /** @typedef {{partition_id: number, replicas: number[]}} Placed */
@@ -50,7 +50,7 @@ export function Paste({ source, read, fault, refuse, take }) {
     try {
       const { conclusion, warnings, bodies } = await described(texts);
       if (latest.current !== texts) return;
-      const next = { read: { conclusion, warnings }, texts, found: source.found(bodies) };
+      const next = { read: { conclusion, warnings }, texts, found: source.found(bodies, texts) };
       setKept(next);
       if (next.found.length > 0) choose(next, 0);
       else refuse([conclusion, ...warnings, source.needs].join(" "));

@@ -112,7 +112,7 @@ export const timeline = {
   blank: () => ofGroup({ topics: [], members: [] }),
   source: {
     needs: source.needs,
-    found: (bodies) => source.found(bodies).map(({ name, state }) => ({ name, state: ofGroup(state) })),
+    found: (bodies, texts) => source.found(bodies, texts).map(({ name, state }) => ({ name, state: ofGroup(state) })),
   },
   ask,
   Editor: TimelineEditor,
