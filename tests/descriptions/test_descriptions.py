@@ -75,8 +75,9 @@ def test_topics_of_old_releases_and_of_a_reassignment() -> None:
 
 @pytest.mark.parametrize("end", ["", "\tConfigs:", "\tSomething: new"])
 def test_a_topics_line_may_end_early_or_have_more(end: str) -> None:
-    line = f"Topic: t\tPartitionCount: 3\tReplicationFactor: 1{end}\n"
-    assert read_description(line).topics[0]["partitions_count"] == 3
+    partition = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    text = f"Topic: t\tPartitionCount: 1\tReplicationFactor: 1{end}\n{partition}"
+    assert read_description(text).topics[0]["partitions_count"] == 1
 
 
 @pytest.mark.parametrize(
