@@ -45,9 +45,9 @@ SLOWEST = (
 )
 """They begin first, in this order, so that no worker waits for another's last test."""
 
-SHARED = ("tests/live", "tests/page", "tests/server", "tests/pipeline/spark")
-"""The files of each of these folders go to one worker: they share a broker, a browser, servers, and a Spark, which would take a
-minute to start and to warm up a second time."""
+SHARED = ("tests/live", "tests/page", "tests/runs", "tests/server", "tests/pipeline/spark")
+"""The files of each of these folders go to one worker: they share a broker, a browser, kernels, servers, and a Spark, which would
+take a minute to start and to warm up a second time."""
 
 WITH_BROKER = (
     "tests/clients/test_real_consumers.py",
@@ -55,15 +55,25 @@ WITH_BROKER = (
     "tests/brokers/test_real_broker.py",
     "tests/support/test_broker.py",
     "tests/chart/test_dashboards.py",
-)
-"""These go to one worker, too, and share its broker."""
-
-WITHOUT_SHARED_SPARK = (
     "tests/pipeline/spark/cluster/test_cluster.py",
-    "tests/pipeline/spark/cluster/test_jvm.py",
     "tests/pipeline/spark/skew/test_follow.py",
 )
-"""These start their own."""
+"""These go to one worker, too, and share its broker; the last two start a Spark of their own."""
+
+WITH_SERVER = (
+    "tests/contract/test_schemathesis.py",
+    "tests/contract/test_generated_clients.py",
+    "tests/contract/test_page.py",
+    "tests/bench/test_harness.py",
+    "tests/demo/test_demo.py",
+    "tests/clients/test_many_groups.py",
+    "tests/api/test_partition_counts.py",
+    "tests/api/test_rebalances_limits.py",
+)
+"""These go to one worker, and share its server or the process from which servers are forked, which takes seconds to load."""
+
+WITHOUT_SHARED_SPARK = "tests/pipeline/spark/cluster/test_jvm.py"
+"""This starts its own."""
 
 WAITING = (
     "tests/http/auth/",
@@ -71,8 +81,7 @@ WAITING = (
     "tests/planner/timelines/test_live.py",
     "tests/live",
     "tests/server",
-    "tests/pipeline/spark/cluster/",
-    "tests/pipeline/spark/skew/test_follow.py",
+    WITHOUT_SHARED_SPARK,
     "tests/http/telemetry/test_metrics_files.py",
 )
 """These tests wait for servers and for time to pass, more than they compute."""
@@ -130,8 +139,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith(WITHOUT_SHARED_SPARK):
                 return super()._split_scope(nodeid)
-            if nodeid.startswith(WITH_BROKER):
-                return WITH_BROKER[0]
+            for files in (WITH_BROKER, WITH_SERVER):
+                if nodeid.startswith(files):
+                    return files[0]
             return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), super()._split_scope(nodeid))
 
         def _assign_work_unit(self, node: WorkerController) -> None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import service.cli
 from service.pipeline.spark.tasks import code_archive
 
@@ -47,14 +49,20 @@ def test_without_pyspark_the_command_says_what_is_missing():
     assert "pipeline" in done.stdout
 
 
-def test_executors_read_the_project_from_a_zip(tmp_path):
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """The project with the kernels that are compiled here, as executors get it."""
+    return code_archive.pack(Path(service.__file__).parent, tmp_path_factory.mktemp("archive") / "project.zip")
+
+
+def test_executors_read_the_project_from_a_zip(archive, tmp_path):
     """Kernels, null keys and all: unpacked once, with those that the driver has compiled; the next application finds them."""
     package = Path(service.__file__).parent
     homes = {"HOME": "/nowhere", "XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
     compiled = []
     for application in ("1.zip", "2.zip"):
-        archive = code_archive.pack(package, tmp_path / application)
-        command = [sys.executable, "-c", FROM_A_ZIP, str(archive)]
+        shutil.copy(archive, tmp_path / application)
+        command = [sys.executable, "-c", FROM_A_ZIP, str(tmp_path / application)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, **homes})
         folders = list((tmp_path / "cache").glob("partition-allocator-*"))
         assert len(folders) == 1, (done.stdout, done.stderr)
@@ -66,10 +74,9 @@ def test_executors_read_the_project_from_a_zip(tmp_path):
     assert compiled == [expected, expected]
 
 
-def test_executors_that_have_this_very_project_take_theirs(tmp_path):
+def test_executors_that_have_this_very_project_take_theirs(archive, tmp_path):
     """So an image's compiled kernels are of use; with one letter's difference it is the zip's that counts."""
     package = Path(service.__file__).parent
-    archive = code_archive.pack(package, tmp_path / "project.zip")
     installed = tmp_path / "site-packages"
     shutil.copytree(package, installed / "service", ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-S", "-c", "import service; print(service.__file__)"]  # -S: not our own

