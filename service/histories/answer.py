@@ -90,21 +90,27 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
 
 
 def _told(rebalances: list[PastRebalance], course: History, moved: list[PastMoves | None]) -> list[Told]:
-    found = list[Told]()
+    found, open_ms = list[Told](), None
+    seconds = [any(cause.kind == Why.REVOCATION for cause in each.causes) for each in rebalances]
     for i, rebalance in enumerate(rebalances):
-        previous = (
-            rebalances[i - 1]
-            if i and (rebalances[i - 1].life, rebalances[i - 1].number + 1) == (rebalance.life, rebalance.number)
-            else None
-        )
-        following = rebalances[i + 1] if i + 1 < len(rebalances) else None
-        second = any(cause.kind == Why.REVOCATION for cause in rebalance.causes)
-        leads = (found[-1].leads or previous) if second and previous is not None else None
-        steps = (second, following is not None and any(cause.kind == Why.REVOCATION for cause in following.causes))
-        cooperative = True if rebalance.assignor in COOPERATIVE or any(steps) else False if rebalance.assignor in EAGER else None
-        bounds = standstill(rebalance, previous, course.members, cooperative=cooperative)
+        before = rebalances[i - 1] if i else None
+        previous = before if before and (before.life, before.number + 1) == (rebalance.life, rebalance.number) else None
+        leads = (found[-1].leads or previous) if seconds[i] and previous is not None else None
+        known = {**dict.fromkeys(COOPERATIVE, True), **dict.fromkeys(EAGER, False)}.get(rebalance.assignor or "")
+        cooperative = True if any(seconds[i : i + 2]) else known
+        bounds = standstill(rebalance, previous, course.members, cooperative=cooperative, open_ms=open_ms)
+        if rebalance.ended_ms is not None:
+            open_ms = None
+        elif rebalance.protocol == "classic" and _is_interrupted(rebalance, rebalances[i + 1 : i + 2]):
+            began = previous.ended_ms if seconds[i] and previous is not None else rebalance.began_ms
+            bounds, open_ms = WithoutReader(0, 0), began if open_ms is None else open_ms
         found.append(Told(rebalance, bounds, moved[i], leads))
     return found
+
+
+def _is_interrupted(rebalance: PastRebalance, following: list[PastRebalance]) -> bool:
+    """Did the coordinator ask the members to rejoin before it had the assignment?"""
+    return rebalance.joined_ms is not None and any(each.number == rebalance.number + 1 and each.began_ms for each in following)
 
 
 def _nothing(question: HistoryQuestion, reading: SourcesRead) -> str:

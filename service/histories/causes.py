@@ -22,6 +22,7 @@ class Why(StrEnum):
     PARTITIONS = "new_partitions"
     LEADER_METADATA = "leader_metadata"
     TOPICS = "topic_metadata"
+    EITHER = "subscription_or_topics"
     REVOCATION = "cooperative_revocation"
     ENFORCED = "enforced"
     PROTOCOL = "assignor_changed"
@@ -42,6 +43,7 @@ WORDS: Final = {
     Why.PARTITIONS: "a topic got partitions",
     Why.LEADER_METADATA: "the leader saw other topics or partitions",
     Why.TOPICS: "a subscribed topic changed (partitions, racks, or it is new or gone)",
+    Why.EITHER: "a subscription changed, or a topic: which of them is not told",
     Why.REVOCATION: "second step of a cooperative rebalance: revoked partitions are assigned",
     Why.ENFORCED: "the application asked for it",
     Why.PROTOCOL: "a static member returned with other assignors",
@@ -70,7 +72,7 @@ _OF_CLIENTS: Final = tuple(
         (r"consumer is being closed|unsubscribed from all topics", Why.LEAVE),
         (r"given member-id|MemberIdRequired", Why.JOIN),
         (r"need to revoke partitions", Why.REVOCATION),
-        (r"cached metadata has changed", Why.LEADER_METADATA),
+        (r"cached metadata has changed|Metadata for subscribed topic", Why.LEADER_METADATA),
         (r"subscription has changed|does not match the current subscription", Why.SUBSCRIPTION),
         (r"NotCoordinator|CoordinatorNotAvailable|CoordinatorLoadInProgress|NOT_COORDINATOR", Why.MOVED),
         (r"enforced|probing rebalance|Shutdown", Why.ENFORCED),

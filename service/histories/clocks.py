@@ -19,9 +19,11 @@ from service.histories.times import LOCAL_CLOCK, UTC_CLOCK, seconds
 SHARED: Final = {
     Kind.STABILIZED: "joined",
     Kind.EMPTIED: "joined",
+    Kind.JOINED: "joined",
     Kind.BUMPED: "bumped",
     Kind.TARGET: "target",
     Kind.JOINS: "member",
+    Kind.RECONCILED: "reconciled",
     Kind.PREPARING: "began",
 }
 """Kinds of events that several sources tell of at the same time."""
@@ -95,11 +97,17 @@ def _anchors(events: list[ToldEvent]) -> Anchors:
         if event.kind == Kind.RECORDED and event.says["state_ms"] >= 0:
             key, at_ms = ("joined", event.generation, None), event.says["state_ms"]
         elif event.kind in SHARED and event.at is not None:
-            key = (SHARED[event.kind], event.generation, event.member if event.kind == Kind.JOINS else None)
+            if event.kind == Kind.RECONCILED and event.says.get("state") != "STABLE":
+                continue
+            of_member = event.kind in (Kind.JOINS, Kind.RECONCILED)
+            key = (SHARED[event.kind], event.generation, event.member if of_member else None)
             at_ms = event.at.at_ms
         else:
             continue
-        twice |= {key} if found.setdefault(key, at_ms) != at_ms else set()
+        if event.kind in (Kind.JOINED, Kind.RECONCILED):  # several members tell of it; the first is the nearest
+            found.setdefault(key, at_ms)
+        else:
+            twice |= {key} if found.setdefault(key, at_ms) != at_ms else set()
     return {key: at for key, at in found.items() if key not in twice}
 
 

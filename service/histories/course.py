@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from service.histories.causes import Why, broker_reason, client_reason
+from service.histories.client_log import NEW
 from service.histories.events import Kind, Partition, StoredMember, ToldEvent
 
 NUMBERED: Final = (Kind.PREPARING, Kind.STABILIZED, Kind.BUMPED, Kind.RECORDED)
@@ -21,6 +22,9 @@ FIRST_EPOCH: Final = 2
 
 LATER_MS: Final = 60_000
 """Time by which sources at most differ that tell of the same rebalance."""
+
+LEFT_MS: Final = 5_000
+"""Time at most between a poll that is too late, by the log of a member, and what its coordinator makes of it."""
 
 OF_KINDS: Final = {
     Kind.JOINS: Why.JOIN,
@@ -68,6 +72,7 @@ class PastRebalance:
     before, after : the members
     assigned, subscribed, records : member id → its partitions, its topics, all that a record says of it; None: not told
     events : what tells of it
+    synced, asked : when members say that they had their assignment, and why they say that they rejoined
     """
 
     life: int
@@ -84,6 +89,8 @@ class PastRebalance:
     assigned: dict[str, frozenset[Partition]] | None = None
     records: dict[str, StoredMember] | None = None
     events: list[ToldEvent] = field(default_factory=list)
+    synced: dict[str, int | None] = field(default_factory=dict)
+    asked: list[tuple[str, ToldEvent]] = field(default_factory=list)
 
     @property
     def at_ms(self) -> int | None:
@@ -105,6 +112,8 @@ class History:
         self._joined, self._gone = set[str](), dict[str, Cause | None]()
         self._epochs: dict[str, int] = {}
         self._hash: object = None
+        self._asked: dict[object, ToldEvent] = {}
+        self._late: dict[str, list[tuple[int | None, ToldEvent]]] = {}
 
     def take(self, at_ms: int | None, event: ToldEvent, *, placed: bool = True) -> None:
         """Take the next event. at_ms : its time by the clock that all share; placed : is its place in the order of time known?"""
@@ -128,6 +137,11 @@ class History:
             Kind.RECONCILED: self._reconcile,
             Kind.RECORDED: self._record,
             Kind.RETURNS: self._return,
+            Kind.JOINED: self._joined_by,
+            Kind.SYNCED: self._joined_by,
+            Kind.ASKS: self._ask,
+            Kind.POLLS_LATE: self._poll_late,
+            Kind.LED: self._lead,
         }.get(event.kind)
         if reader is not None:
             reader(at_ms, event)
@@ -143,7 +157,9 @@ class History:
         return at_ms is None or before is None or at_ms - before > LATER_MS
 
     def rebalances(self) -> list[PastRebalance]:
-        """All, by their numbers."""
+        """All, by their numbers, with what the members themselves say of the causes."""
+        for rebalance in self.found.values():
+            self._hear(rebalance)
         return [self.found[key] for key in sorted(self.found)]
 
     def _of(self, number: int, event: ToldEvent, protocol: str = "classic") -> PastRebalance:
@@ -244,6 +260,71 @@ class History:
         self._roster, self._complete = {}, True
         rebalance.after = Roster({}, 0, complete=True)
 
+    def _joined_by(self, at_ms: int | None, event: ToldEvent) -> None:
+        """A member has joined or synced, which its own log tells."""
+        rebalance = self._of(event.generation or 0, event)
+        rebalance.assignor = event.says.get("protocol") or rebalance.assignor
+        member = event.member or event.says["client_id"]
+        if event.member and (client := event.says["client_id"]):
+            known = StoredMember(event.member, event.says.get("instance_id"), client)
+            self.members.setdefault(event.member, known)
+        if event.kind == Kind.SYNCED:
+            if member in rebalance.synced:
+                rebalance.synced[member] = at_ms
+            return
+        asked, first_ms = self._asked.pop(event.says["key"], None), rebalance.joined_ms
+        if first_ms is None:
+            rebalance.joined_ms = at_ms
+        late = at_ms is not None and first_ms is not None and at_ms - first_ms > LEFT_MS  # a static member, which has returned
+        if not late:
+            rebalance.synced.setdefault(member, None)
+            rebalance.asked += [] if asked is None else [(member, asked)]
+        if rebalance.after is None:
+            self._changed(rebalance, None)
+            self._complete = False  # who else is in the group is not told
+            rebalance.after = Roster(dict(self._roster), None, complete=False)
+
+    def _ask(self, _: int | None, event: ToldEvent) -> None:
+        before = self._asked.get(event.says["key"])
+        if before is None or client_reason(event.says["reason"]) is not None:
+            self._asked[event.says["key"]] = event
+
+    def _poll_late(self, at_ms: int | None, event: ToldEvent) -> None:
+        self._late.setdefault(event.member or "", []).append((at_ms, event))
+
+    def _lead(self, _: int | None, event: ToldEvent) -> None:
+        """The leader tells all members and their partitions."""
+        rebalance, members = self._of(event.generation or 0, event), event.says["members"]
+        rebalance.leader = event.member
+        if rebalance.assigned is None:
+            rebalance.assigned = {name: each.assigned for name, each in members.items()}
+        if rebalance.after is None or not rebalance.after.complete:
+            self._roster = {self._name(name, None): name for name in members}
+            self._complete = True
+            rebalance.after = Roster(dict(self._roster), len(members), complete=True)
+
+    def _hear(self, rebalance: PastRebalance) -> None:
+        """Let the logs of members tell causes that the coordinator is not told."""
+        for cause in rebalance.causes:
+            before_ms = {Why.LEAVE: LEFT_MS, Why.GONE: LEFT_MS, Why.SESSION: LATER_MS}.get(cause.kind)
+            polls = [each for member in cause.members for each in self._late.get(member, ())]
+            late = [each for each in polls if before_ms and _near(each[0], rebalance.began_ms, before_ms)]
+            if late:
+                cause.kind, cause.event = Why.POLL, late[-1][1]
+        own = [(member, client_reason(event.says.get("reason", NEW)), event) for member, event in rebalance.asked]
+        first = rebalance.causes[0] if rebalance.causes else None
+        if first is None or (first.kind == Why.UNKNOWN and not first.members):
+            rebalance.causes = rebalance.causes if all(kind is None for _, kind, _ in own) else []
+            for member, kind, event in own:
+                if kind is not None:
+                    self._add(rebalance, Cause(kind, (member,), event, event.says.get("reason", NEW)))
+        elif first.kind == Why.UNKNOWN:
+            said = next(((kind, event) for member, kind, event in own if kind and (member,) == first.members), None)
+            first.kind, first.event = said if said is not None else (first.kind, first.event)
+        times = [at_ms for at_ms in rebalance.synced.values() if at_ms is not None]
+        if rebalance.ended_ms is None and times:
+            rebalance.ended_ms = max(times)
+
     def _return(self, at_ms: int | None, event: ToldEvent) -> None:
         instance_id = str(event.says["instance_id"])
         new = str(event.says.get("new_member") or "")
@@ -254,6 +335,11 @@ class History:
         is_new = (self._life, event.generation or 0) not in self.found
         rebalance = self._of(event.generation or 0, event, "consumer")
         if not is_new:
+            subscribed = next((each for each in self._pending if each.kind == Kind.SUBSCRIBES), None)
+            first = next(iter(rebalance.causes), None)
+            if first is not None and first.kind == Why.EITHER and event.says.get("recorded"):
+                kind, who = (Why.SUBSCRIPTION, (subscribed.member or "",)) if subscribed else (Why.TOPICS, ())
+                first.kind, first.members, first.event = kind, who, subscribed or event
             self._pending = [each for each in self._pending if each.kind not in (Kind.SUBSCRIBES, Kind.METADATA)]
             return
         rebalance.began_ms = at_ms
@@ -264,7 +350,8 @@ class History:
         new = None if new is None else str(new)
         if not rebalance.causes:
             changed = new is not None and self._hash not in (None, new)
-            self._add(rebalance, Cause(Why.TOPICS if changed else Why.UNKNOWN, (), event))
+            other = Why.TOPICS if event.says.get("recorded") else Why.EITHER
+            self._add(rebalance, Cause(other if changed else Why.UNKNOWN, (), event))
         self._hash = new
 
     def _target(self, at_ms: int | None, event: ToldEvent) -> None:
@@ -276,7 +363,11 @@ class History:
 
     def _reconcile(self, at_ms: int | None, event: ToldEvent) -> None:
         """A member has what it is to have. The rebalance ends with the last one."""
-        if event.says.get("state") != "STABLE" or (event.generation or 0) < 0:
+        epoch = event.generation or 0
+        if "client_id" in event.says and epoch > 0:
+            rebalance = self._of(epoch, event, "consumer")
+            rebalance.asked += [(event.member or "", event)] if event.says["before"] == "JOINING" else []
+        if event.says.get("state") != "STABLE" or epoch < 0:
             return
         self._epochs[event.member or ""] = event.generation or 0
         if self._complete and self._roster:
@@ -306,6 +397,11 @@ class History:
             rebalance.assigned = {name: each.assigned or frozenset() for name, each in members.items()}
             rebalance.records = members
         self.members |= members
+
+
+def _near(late_ms: int | None, began_ms: int | None, before_ms: int) -> bool:
+    """Did the poll that is too late begin the rebalance? A static member is removed only when its session expires."""
+    return late_ms is not None and began_ms is not None and -before_ms <= late_ms - began_ms <= LEFT_MS
 
 
 def _without_returns(events: Iterable[ToldEvent]) -> list[ToldEvent]:

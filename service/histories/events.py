@@ -29,6 +29,12 @@ class Kind(StrEnum):
     TARGET = "target_assignment"
     RECONCILED = "member_reconciles"
     RECORDED = "group_recorded"
+    JOINED = "member_has_joined"
+    SYNCED = "member_has_synced"
+    ASKS = "member_asks_to_rejoin"
+    POLLS_LATE = "poll_interval_exceeded"
+    LED = "leader_assigns"
+    SEEN = "group_seen"
     LOADED = "coordinator_loads"
     UNLOADED = "coordinator_unloads"
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 from service.core.clock import check_time
 from service.core.documents import Json
 from service.histories.broker_log import BrokerLog
+from service.histories.client_log import MARKS, ClientLog
 from service.histories.events import ToldEvent
 from service.histories.records import RecordsOfGroup
 
@@ -85,8 +86,8 @@ def read(sources: Iterable[HistorySource], group_id: str) -> SourcesRead:
 
 
 def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> None:
-    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"'}
-    broker, records = BrokerLog(group_id, source), RecordsOfGroup(group_id, source)
+    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"', *MARKS}
+    broker, client, records = BrokerLog(group_id, source), ClientLog(group_id, source), RecordsOfGroup(group_id, source)
     number = told = 0
     for number, line in _lines(file, source, reading):
         if number % CHECKED_LINES == 0:
@@ -99,9 +100,9 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
             ):
                 reading.others.add(match["group"] or match["own"])
             continue
-        text = line.decode(errors="replace").rstrip()
+        text = line.decode(errors="replace").rstrip("\r\n")
         try:
-            events = records.take(number, text) or broker.take(number, _plain(text))
+            events = _events(number, text, records, client, broker)
         except ValueError as error:
             reading.fault(source, number, str(error))
             continue
@@ -111,6 +112,15 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
         reading.dropped += len(events[room:])
     reading.lines.append(number)
     reading.told.append(told)
+
+
+def _events(number: int, text: str, records: RecordsOfGroup, client: ClientLog, broker: BrokerLog) -> list[ToldEvent]:
+    found = records.take(number, text)
+    if not found:
+        plain = _plain(text)
+        said = client.take(number, plain)
+        found = broker.take(number, plain) if said is None else said
+    return found
 
 
 def _plain(text: str) -> str:

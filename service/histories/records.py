@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets``: what each says of one group.
+r"""Records of ``__consumer_offsets``: what each says of one group.
 
 ================================== ============================================================== =============================
 printed by                         form of a line                                                 its time
@@ -6,6 +6,7 @@ printed by                         form of a line                               
 kafka-console-consumer, formatter  ``{"key": {"type": 2, "data": …}, "value": {"version": …, …}}``  that the record has itself
 kafka-dump-log --offsets-decoder   ``| offset: 3 CreateTime: … key: {…} payload: {…}``              CreateTime
 ``/v1/decodings``, pipeline        ``{"record_type": 3, "key": {…}, "value": {…}}``                 ``timestamp``, if it is there
+kafka-console-consumer, Bytes      ``CreateTime:… Partition:1 \x00\x02\x00\x06orders …``             CreateTime, if it is there
 raw                                ``{"key_base64": …, "value_base64": …}``                         ``timestamp``, if it is there
 ================================== ============================================================== =============================
 
@@ -33,6 +34,10 @@ GROUP, EPOCH, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT = 2, 3, 5, 6, 7, 8
 
 CONSUMER: Final = ("consumer", "")
 STATES: Final = ("STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS")
+
+_RAW: Final = re.compile(r"^(?:CreateTime:(?P<time>\d+)\t)?(?:\w+:[^\t]*\t)*(?P<key>\\x00\\x0\d[^\t]*)\t(?P<value>[^\t]*)$")
+_ESCAPED: Final = re.compile(rb"\\x([0-9A-F]{2})")
+"""Kafka's Bytes.toString: printable ASCII as it is, any other byte and the backslash as an escape."""
 
 _DUMPED: Final = re.compile(
     r"(?:CreateTime|LogAppendTime): (?P<time>\d+) .*?key: (?P<key>\{.*\}) payload: (?P<value>\{.*\}|null|<?\w*>?)\s*$"
@@ -173,25 +178,34 @@ def _record(line: str) -> tuple[int | None, int, Json, Json | None] | None:
     if match := _DUMPED.search(line):
         value = json.loads(match["value"]) if match["value"][:1] == "{" else None
         return _printed(int(match["time"]), json.loads(match["key"]), value)
+    if match := _RAW.search(line):
+        key_bytes, value_bytes = (_ESCAPED.sub(_byte, match[name].encode()) for name in ("key", "value"))
+        return _raw(int(match["time"]) if match["time"] else None, key_bytes, None if value_bytes == b"null" else value_bytes)
     start = line.find("{")
-    if start < 0 or "key" not in line:
-        return None
     try:
-        document, _ = json.JSONDecoder().raw_decode(line, start)
+        document = json.JSONDecoder().raw_decode(line, start)[0] if start >= 0 and "key" in line else {}
     except RecursionError:
-        return None
+        document = {}
     at_ms = document.get("timestamp")
     if "key_base64" in document:
         key_bytes, value_bytes = (base64.b64decode(document.get(name) or "") for name in ("key_base64", "value_base64"))
-        try:
-            record = read_group_record(key_bytes, value_bytes or None)
-        except Unreadable as error:
-            raise ValueError(str(error)) from None
-        return at_ms, record.type, record.key, record.value
+        return _raw(at_ms, key_bytes, value_bytes or None)
     key, value = document.get("key"), document.get("value")
-    if not isinstance(key, dict) or not isinstance(value, dict | None):
-        return None
-    return (at_ms, document["record_type"], key, value) if "record_type" in document else _printed(at_ms, key, value)
+    if "record_type" in document:
+        return at_ms, int(document["record_type"]), key or {}, value
+    return _printed(at_ms, key, value) if isinstance(key, dict) and isinstance(value, dict | None) else None
+
+
+def _byte(escape: re.Match[bytes]) -> bytes:
+    return bytes([int(escape[1], 16)])
+
+
+def _raw(at_ms: int | None, key: bytes, value: bytes | None) -> tuple[int | None, int, Json, Json | None]:
+    try:
+        record = read_group_record(key, value)
+    except Unreadable as error:
+        raise ValueError(str(error)) from None
+    return at_ms, record.type, record.key, record.value
 
 
 def _printed(at_ms: int | None, key: Json, value: Json | None) -> tuple[int | None, int, Json, Json | None] | None:

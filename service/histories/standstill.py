@@ -14,6 +14,8 @@ consumer     0: members hand over one by one                 from the new epoch 
 unknown      the least of eager and cooperative              the most of them
 ============ ============================================== ====================================================================
 
+The time of a rebalance that is interrupted counts in the one that ends.
+
 The partitions of a member that left have no reader from then on. Those of one whose session expired had none for up to its
 session time-out before, and those of one that did not poll for up to max.poll.interval.ms.
 """
@@ -37,36 +39,43 @@ class WithoutReader(NamedTuple):
 
 
 def standstill(
-    rebalance: PastRebalance, previous: PastRebalance | None, members: dict[str, StoredMember], *, cooperative: bool | None
+    rebalance: PastRebalance,
+    previous: PastRebalance | None,
+    members: dict[str, StoredMember],
+    *,
+    cooperative: bool | None,
+    open_ms: int | None,
 ) -> WithoutReader:
-    """That of one rebalance. previous : the one with the number before; members : what records tell; cooperative : if known"""
+    """That of one rebalance.
+
+    previous : the one with the number before; members : what records tell of them; cooperative : if it is known
+    open_ms : when partitions lost their readers in earlier rebalances that did not end, if there are any
+    """
     if rebalance.before is not None and rebalance.before.complete and not rebalance.before.members:
         return WithoutReader(0, 0)  # nobody had a partition to lose
-    began, joined, ended = rebalance.began_ms, rebalance.joined_ms, rebalance.ended_ms
-    if rebalance.after is not None and rebalance.after.count == 0:
-        return WithoutReader(None, None)  # nobody is left
-    if ended is None:
-        return WithoutReader(0 if rebalance.protocol == "consumer" else None, None)
+    joined, ended = rebalance.joined_ms, rebalance.ended_ms
+    if ended is None or (rebalance.after is not None and rebalance.after.count == 0):
+        return WithoutReader(0 if rebalance.protocol == "consumer" and ended is None else None, None)
+    began = rebalance.began_ms if open_ms is None else open_ms
     since = _lost_at(rebalance, previous)
     lost = 0 if since is None else max(0, ended - since)
     whole = None if began is None else ended - began
     if rebalance.protocol == "consumer":
-        return WithoutReader(
-            lost if joined is None or since is None else max(0, joined - since), _later(whole, rebalance, members)
-        )
+        least = lost if joined is None or since is None else max(0, joined - since)
+        return WithoutReader(least, _later(None if whole is None else max(whole, least), rebalance, members))
+    told = [cause.kind for cause in rebalance.causes if cause.kind != Why.UNKNOWN]
+    second, gone = Why.REVOCATION in told, any(kind in _LOST for kind in told)
     eager = WithoutReader(max(lost, 0 if joined is None else ended - joined), whole)
-    second = any(cause.kind == Why.REVOCATION for cause in rebalance.causes)
-    revoked = previous.ended_ms if second and previous is not None else began
-    gone = any(cause.kind in _LOST for cause in rebalance.causes)
-    most = 0 if not (second or gone) else None if revoked is None else ended - revoked
-    least = max(lost, 0 if not second or began is None else ended - began)
-    incremental = WithoutReader(least, most if rebalance.causes else None)
+    revoked = previous.ended_ms if previous is not None and (second or not told) and open_ms is None else began
+    most = None if revoked is None else ended - revoked
+    incremental = WithoutReader(
+        max(lost, whole if second and whole is not None and open_ms is None else 0),
+        0 if told and not (second or gone or open_ms is not None) else most,
+    )
     either = (eager, incremental) if cooperative is None else (incremental if cooperative else eager,)
     mosts = [each.most_ms for each in either]
-    return WithoutReader(
-        min(each.least_ms or 0 for each in either),
-        None if None in mosts else _later(max(most for most in mosts if most is not None), rebalance, members),
-    )
+    longest = None if None in mosts else max(most for most in mosts if most is not None)
+    return WithoutReader(min(each.least_ms or 0 for each in either), _later(longest, rebalance, members))
 
 
 def _lost_at(rebalance: PastRebalance, previous: PastRebalance | None) -> int | None:

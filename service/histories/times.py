@@ -18,18 +18,23 @@ _SPARK: Final = re.compile(
 )
 _UNIX: Final = re.compile(r'(?:^|%\d\||"(?:ts|time|timestamp)": ?"?|^\[)(?P<seconds>1\d{9})[.,]?(?P<ms>\d{3})?\d*\b')
 
-UTC_CLOCK, LOCAL_CLOCK = "utc", "local"
+_DAY: Final = re.compile(r"^\W?(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)[.,](?P<fraction>\d{3})\b")
+
+UTC_CLOCK, LOCAL_CLOCK, DAY_CLOCK = "utc", "local", "day"
+DAY_MS: Final = 86_400_000
 
 
 class LineTime(NamedTuple):
-    """A time: ms since 1970, of UTC, or of a local time whose zone the line does not tell as if it were UTC."""
+    """A time: ms since 1970, of UTC, or of a local time whose zone the line does not tell as if it were UTC, or of a
+    day that it does not tell.
+    """
 
     at_ms: int
     clock: str
 
 
 def stamp_of(line: str) -> LineTime | None:
-    """The time at the head of a line; None if it has none, or only a time of day."""
+    """The time at the head of a line; None if it has none."""
     head = line[:HEAD]
     if match := _DATED.search(head) or _SPARK.search(head):
         parts = match.groupdict()
@@ -43,6 +48,9 @@ def stamp_of(line: str) -> LineTime | None:
         if not parts["zone"]:
             return LineTime(at_ms, LOCAL_CLOCK)
         return LineTime(at_ms - _offset_ms(parts["zone"]), UTC_CLOCK)
+    if match := _DAY.search(head):
+        hour, minute, second, fraction = map(int, match.groups())
+        return LineTime(((hour * 60 + minute) * 60 + second) * 1000 + fraction, DAY_CLOCK)
     if match := _UNIX.search(head):
         return LineTime(int(match["seconds"]) * 1000 + int(match["ms"] or 0), UTC_CLOCK)
     return None
@@ -57,7 +65,10 @@ def _offset_ms(zone: str) -> int:
 
 
 def written(at_ms: int, clock: str) -> str:
-    """``2026-11-29T13:55:02.123Z``; of a local clock without the Z."""
+    """``2026-11-29T13:55:02.123Z``; of a local clock without the Z, of a time of day that alone."""
+    if clock == DAY_CLOCK:
+        seconds_of_day = at_ms // 1000
+        return f"{seconds_of_day // 3600 % 24:02}:{seconds_of_day // 60 % 60:02}:{seconds_of_day % 60:02}.{at_ms % 1000:03}"
     when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
     return when.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03}" + ("Z" if clock == UTC_CLOCK else "")
 
