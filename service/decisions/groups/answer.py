@@ -161,7 +161,7 @@ def told(
         None if weights is None else weighted_load(first.rows, weights),
         _moves(question, first, budget),
         comparison,
-        None if second is None or comparison is None else _differences(comparison.expected, second.outcome),
+        None if second is None or comparison is None else _differences(comparison.expected, second.group, second.outcome),
         [
             *capacity_warnings(question),
             *_warnings(assignor, first),
@@ -203,7 +203,7 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
         outcome = rebalance(group, assignor)
         chance = outcome.assignment.left_open
         comparison = GroupComparison(
-            expected, counts, _differences(expected, outcome), 0 if chance is None else len(chance.partitions)
+            expected, counts, _differences(expected, group, outcome), 0 if chance is None else len(chance.partitions)
         )
         tried.append((group, outcome, comparison))
         if not len(comparison.differences):
@@ -212,8 +212,13 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
     return assigned(group, outcome), comparison
 
 
-def _differences(expected: Group, outcome: Rebalance) -> Differences:
-    rows = outcome.assignment.rows.below(expected.topics.partitions_count)
+def _differences(expected: Group, group: Group, outcome: Rebalance) -> Differences:
+    """Assignors may give partitions that do not exist: those that are expected count, each by its number in ``expected``."""
+    exist, rows = expected.topics.partitions_count, outcome.assignment.rows
+    numbers = {(expected.topic_names[topic], i): exist + k for k, (topic, i) in enumerate(expected.unknown_partitions.tolist())}
+    absent = [numbers.get((group.topic_names[topic], i), NONE) for topic, i in group.unknown_partitions.tolist()]
+    values = np.concatenate([np.arange(exist, dtype=np.int32), np.array(absent, np.int32)])[rows.values]
+    rows = Ragged(rows.offsets, values).where(values != NONE)
     found = differences(expected.owned, rows, expected.total_partitions)
     chance = outcome.assignment.left_open
     return found if chance is None else found.without(chance.partitions)

@@ -20,10 +20,11 @@ def _assigned(answer: GroupAnswer) -> str:
         return "There are no members, so nothing is assigned."
     many = counted(int(load.max), "partition") if load.min == load.max else f"{load.min:,} to {load.max:,} partitions"
     parts = [f"{answer.assignor.name} gives {counted(members, 'member')} {many}{' each' * (members > 1)}"]
-    owned = np.unique(answer.first.group.owned.values)
-    had = int((owned < answer.first.group.topics.partitions_count).sum())
+    claims, exist = answer.first.group.owned.values, answer.first.group.topics.partitions_count
+    owned = np.unique(claims)
+    had = int((owned < exist).sum())
     if had and answer.question.protocol == "share":
-        of = counted(movement.retained + movement.revoked, "owned partition")
+        of = counted(movement.retained + movement.revoked - int((claims >= exist).sum()), "owned partition")
         parts.append(f"{movement.retained:,} of {of} {'stays' if movement.retained == 1 else 'stay'} with the member")
     elif had:
         moved, runs = answer.settled.movement.moved, ""
@@ -49,6 +50,9 @@ def _compared(answer: GroupAnswer, comparison: GroupComparison) -> str:
     compared = counted(group.total_partitions - left_open, "partition")
     chance = f" Of {counted(left_open, 'partition')} the library leaves the member to chance." if left_open else ""
     name = f"The assignor {answer.assignor.name}"
+    if left_open == group.total_partitions and left_open:
+        all_left = f"the library leaves the member of all {counted(left_open, 'partition')} to chance"
+        return f"Whether {answer.assignor.name} gives what is expected is not known: {all_left}."
     if not len(differing):
         return f"{name} gives exactly what is expected{later}: {compared}, {counted(len(group), 'member')}.{chance}"
     [first] = difference_rows(group, differing, 1)

@@ -122,7 +122,12 @@ def _undecided(result: Fingerprint, observations: KeyObservations) -> str:
         return "Records without a key are no evidence of a partitioner."
     left = f"{result.candidates_count} candidate{'s are' if result.candidates_count != 1 else ' is'} left"
     if observations.keys == 1:
-        return f"One sample is never proof: {left}, and chance alone explains it in 1 of {result.mixture.partitions_count} cases."
+        cases = (
+            "once in as many cases as there are partitions"
+            if result.count_open
+            else f"in 1 of {result.mixture.partitions_count} cases"
+        )
+        return f"One sample is never proof: {left}, and chance alone explains it {cases}."
     if not result.mixture.components and result.leaves_pairs:
         return f"No single partitioner explains all of {observations.pairs} pairs, and they are too few to identify several."
     return f"{left[0].upper()}{left[1:]}, and chance has not been ruled out." if not result.mixture.components else f"{left}."
