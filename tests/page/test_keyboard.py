@@ -37,6 +37,7 @@ PATHS = [
     ("timeline", "Away, s", ["1", "2", "Enter"], "without a reader for 427 s in all", "Standstill over time as CSV"),
     ("members", "Lag gone within, s", ["1", "2", "0", "Enter"], "With balanced, 5 members", "Load against members as PNG"),
     ("keys", "Number of partitions", ["ArrowRight"], "With java and 25 partitions", "Records per partition as CSV"),
+    ("history", "Group id", ["o", "r", "d", "e", "r", "s", "Enter"], "8 rebalances in 13.4 min", "Members over time as CSV"),
     ("trace", "Record key", ["X", "Enter"], "'X' → orders", "The way of the key as CSV"),
     ("placement", "broker 4", ["Space"], "Empties brokers 3, 4", "reassignment.json"),
     ("disks", "/data/b", ["Enter"], "Copies 120 GB with 1 move", "rollback.json"),

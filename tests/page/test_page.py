@@ -14,7 +14,7 @@ from service.page.views import FOLDER
 from tests.page.conftest import DESKTOP, MainThread, copied, downloaded, dropped, link, opened, settled
 from tests.support.serving import serving
 
-WORKBENCHES = ("groups", "timeline", "members", "keys", "trace", "placement", "disks")
+WORKBENCHES = ("groups", "timeline", "history", "members", "keys", "trace", "placement", "disks")
 DESCRIBED_GROUP = """
 GROUP    TOPIC   PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST        CLIENT-ID
 billing  orders  0          100             160             60   c-1          /127.0.0.1  c

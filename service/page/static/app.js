@@ -5,6 +5,7 @@ import { usePlace } from "./place.js";
 import { Bench, Copy } from "./workbench.js";
 import { disks } from "./workbenches/disks.js";
 import { groups } from "./workbenches/groups.js";
+import { history } from "./workbenches/history.js";
 import { keys } from "./workbenches/keys.js";
 import { members } from "./workbenches/members.js";
 import { placement } from "./workbenches/placement.js";
@@ -12,7 +13,7 @@ import { timeline } from "./workbenches/timeline.js";
 import { trace } from "./workbenches/trace.js";
 
 /** The first is shown where the address names none. @type {Record<string, import("./workbench.js").Workbench<any, any>>} */
-const WORKBENCHES = { groups, timeline, members, keys, trace, placement, disks };
+const WORKBENCHES = { groups, timeline, history, members, keys, trace, placement, disks };
 
 function Page() {
   const { place, other, links, set, replace } = usePlace(WORKBENCHES);

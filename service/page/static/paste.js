@@ -7,6 +7,8 @@ import { html, useEffect, useRef, useState } from "./lib.js";
  * @template State
  * @typedef {object} Source
  * @property {string} needs what is asked for where the texts do not suffice
+ * @property {string} [placeholder] of the field
+ * @property {boolean} [asIs] whether the texts make the state as they are, and not what the service reads in them as a description
  * @property {(bodies: any, texts: string[]) => {name: string, state: State}[]} found the states that bodies of requests, or the texts, make: several, if one is to be chosen
  */
 /** @typedef {{conclusion: string, warnings: string[]}} Understood in the service's words */
@@ -47,6 +49,12 @@ export function Paste({ source, read, fault, refuse, take }) {
   };
   const ask = async (/** @type {string[]} */ texts) => {
     latest.current = texts;
+    if (source.asIs) {
+      const next = { read: undefined, texts, found: source.found({}, texts) };
+      setKept(next);
+      choose(next, 0);
+      return;
+    }
     try {
       const { conclusion, warnings, bodies } = await described(texts);
       if (latest.current !== texts) return;
@@ -65,7 +73,7 @@ export function Paste({ source, read, fault, refuse, take }) {
     <${Lines}
       place="/paste"
       label="Paste your own"
-      placeholder="what kafka-topics --describe, kafka-consumer-groups --describe and others print, a snapshot, a log …"
+      placeholder=${source.placeholder ?? "what kafka-topics --describe, kafka-consumer-groups --describe and others print, a snapshot, a log …"}
       most=${0}
       set=${(/** @type {string} */ text) => add([], text)}
     />
@@ -81,7 +89,7 @@ export function Paste({ source, read, fault, refuse, take }) {
       html`<${Lines}
         place="/paste_more"
         label="Complete what was read"
-        placeholder="racks of brokers, lag, sizes, subscriptions …"
+        placeholder=${source.asIs ? "another broker's log, records …" : "racks of brokers, lag, sizes, subscriptions …"}
         most=${0}
         set=${(/** @type {string} */ text) => add(kept.texts, text)}
       />`
