@@ -91,6 +91,23 @@ class HistoryMovesSchema(AnswerSchema):
     since = fields.Integer("the last number before it whose assignment is known")
 
 
+class HistoryCheckSchema(AnswerSchema):
+    """Whether the assignor gives exactly what the members got, by `/v1/group-assignments`."""
+
+    alike = fields.Boolean("that of Kafka's own client")
+    clients = fields.List(fields.String(), "whose assignor of this name does", example=["librdkafka"])
+    sentence = fields.String("in words, with the first partition that differs")
+
+
+class PatternSchema(AnswerSchema):
+    """Several rebalances that are one thing."""
+
+    kind = fields.String("`rolling_restart`, `surge`, `comes_and_goes`, `flapping` or `slow_polls`", example="surge")
+    members = fields.List(fields.String())
+    numbers = fields.List(fields.Integer(), "the rebalances that are its evidence")
+    sentence = fields.String("in words")
+
+
 class ToldRebalanceSchema(AnswerSchema):
     """A rebalance."""
 
@@ -107,6 +124,7 @@ class ToldRebalanceSchema(AnswerSchema):
     after = fields.Nested(HistoryRosterSchema, allow_none=True)
     assignor = fields.String(allow_none=True, example="range")
     moves = fields.Nested(HistoryMovesSchema, "null: assignments are not told", allow_none=True)
+    check = fields.Nested(HistoryCheckSchema, "null: no record, or no assignor of Kafka's client", allow_none=True)
     standstill = fields.Nested(HistoryBoundsSchema, "for how long a partition or more had no reader, as the coordinator sees it")
     sources = fields.List(fields.Nested(HistoryEvidenceSchema), "every line that tells of it")
 
@@ -131,6 +149,7 @@ class HistoryAnswerSchema(AnswerSchema):
     begins_at = fields.String("the first time that is told of the group", allow_none=True)
     ends_at = fields.String("the last", allow_none=True)
     rebalances = fields.List(fields.Nested(ToldRebalanceSchema), "in the order of their numbers")
+    patterns = fields.List(fields.Nested(PatternSchema), "what several rebalances are together")
     missing = fields.Integer("how many more rebalances the numbers count, without a line in the sources")
     sources = fields.List(fields.Nested(HistorySourceSchema))
 
@@ -146,6 +165,7 @@ def document(answer: HistoryAnswer) -> dict[str, Any]:
         "begins_at": _at(answer, span[0]),
         "ends_at": _at(answer, span[1]),
         "rebalances": [_rebalance(answer, told) for told in answer.told],
+        "patterns": [each._asdict() for each in answer.patterns],
         "missing": answer.missing,
         "sources": [
             {"name": name, "lines": lines, "lines_told": told, **clock._asdict()}
@@ -190,6 +210,7 @@ def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
         "after": roster(rebalance.after),
         "assignor": rebalance.assignor,
         "moves": None if told.moves is None else told.moves._asdict(),
+        "check": None if told.check is None else told.check._asdict(),
         "standstill": told.standstill._asdict(),
         "sources": list(map(evidence, rebalance.events)),
     }

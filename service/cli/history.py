@@ -53,11 +53,19 @@ def history(*, group_id: str, files: tuple[BufferedReader, ...], output: str | N
 def show(answer: dict[str, Any]) -> None:
     """Print the sentences and the rebalances of an answer."""
     console = Console()
-    console.say(answer["conclusion"], *answer["warnings"])
+    console.say(answer["conclusion"], *(each["sentence"] for each in answer["patterns"]), *_checked(answer), *answer["warnings"])
     rows = [_row(each) for each in answer["rebalances"]]
     if rows:
         console.say("")
         console.print(table(HEADS, rows))
+
+
+def _checked(answer: dict[str, Any]) -> list[str]:
+    """How many assignments are what the assignor gives, and the first that is not."""
+    checks = [(each["number"], each["check"]) for each in answer["rebalances"] if each["check"]]
+    others = [(number, check["sentence"]) for number, check in checks if not check["alike"]]
+    alike = [f"{len(checks) - len(others)} of {len(checks)} assignments are what kafka-clients' assignor gives."] * bool(checks)
+    return [*alike, *(f"{number}: {sentence}" for number, sentence in others[:1])]
 
 
 def _row(rebalance: dict[str, Any]) -> tuple[str, ...]:
@@ -70,7 +78,7 @@ def _row(rebalance: dict[str, Any]) -> tuple[str, ...]:
     first = next(iter(causes), {"source": "—", "line": ""})
     return (
         str(rebalance["number"]),
-        (rebalance["began_at"] or rebalance["joined_at"] or "—").replace("T", " "),
+        (rebalance["began_at"] or rebalance["joined_at"] or "—")[5:19].replace("T", " "),
         first_few([each["sentence"] for each in causes], NAMED) or "not told",
         " → ".join(counts),
         f"{moves['moved']} of {moves['of']}" if moves else "—",

@@ -11,10 +11,12 @@ from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.histories.assignments import PastMoves, moves
 from service.histories.causes import Why
+from service.histories.checks import MOST_CHECKED, AssignorCheck, check
 from service.histories.clocks import Aligned, align
 from service.histories.course import History, PastRebalance, gaps
 from service.histories.differences import add_causes
 from service.histories.names import MemberNames
+from service.histories.patterns import Pattern, patterns
 from service.histories.reading import HistorySource, SourcesRead, read
 from service.histories.standstill import COOPERATIVE, EAGER, WithoutReader, standstill
 
@@ -31,11 +33,15 @@ class HistoryQuestion:
 
 @dataclass(frozen=True)
 class Told:
-    """A rebalance, and what follows from it. leads : the one whose second, cooperative step this is"""
+    """A rebalance, and what follows from it.
+
+    check : whether its assignor gives what it got; leads : the one whose second, cooperative step this is
+    """
 
     rebalance: PastRebalance
     standstill: WithoutReader
     moves: PastMoves | None
+    check: AssignorCheck | None
     leads: PastRebalance | None
 
 
@@ -50,6 +56,7 @@ class HistoryAnswer:
     told: list[Told]
     names: MemberNames
     missing: int
+    patterns: list[Pattern]
 
     @property
     def figures(self) -> Figures:
@@ -85,11 +92,16 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     add_causes(rebalances)
     names = MemberNames(rebalances, course.members)
     missing = sum(after.number - before.number - 1 for before, after in gaps(rebalances))
-    told = _told(rebalances, course, list(moves(rebalances, names)))
-    return HistoryAnswer(question, reading, aligned, course, told, names, missing)
+    largest = budget._replace(reserve=budget.reserve_largest())
+    stored = [each for each in rebalances if each.records][:MOST_CHECKED]
+    checks = {id(each): check(each, names, largest) for each in stored}
+    told = _told(rebalances, course, list(moves(rebalances, names)), checks)
+    return HistoryAnswer(question, reading, aligned, course, told, names, missing, patterns(rebalances, names))
 
 
-def _told(rebalances: list[PastRebalance], course: History, moved: list[PastMoves | None]) -> list[Told]:
+def _told(
+    rebalances: list[PastRebalance], course: History, moved: list[PastMoves | None], checks: dict[int, AssignorCheck | None]
+) -> list[Told]:
     found, open_ms = list[Told](), None
     seconds = [any(cause.kind == Why.REVOCATION for cause in each.causes) for each in rebalances]
     for i, rebalance in enumerate(rebalances):
@@ -104,7 +116,7 @@ def _told(rebalances: list[PastRebalance], course: History, moved: list[PastMove
         elif rebalance.protocol == "classic" and _is_interrupted(rebalance, rebalances[i + 1 : i + 2]):
             began = previous.ended_ms if seconds[i] and previous is not None else rebalance.began_ms
             bounds, open_ms = WithoutReader(0, 0), began if open_ms is None else open_ms
-        found.append(Told(rebalance, bounds, moved[i], leads))
+        found.append(Told(rebalance, bounds, moved[i], checks.get(id(rebalance)), leads))
     return found
 
 

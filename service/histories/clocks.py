@@ -28,6 +28,9 @@ SHARED: Final = {
 }
 """Kinds of events that several sources tell of at the same time."""
 
+SAID_MS: Final = 1_000
+"""A clock that is less wrong is not worth a sentence: the sources have the figures."""
+
 Anchors = dict[tuple[str, int | None, str | None], int]
 
 
@@ -143,9 +146,9 @@ def _notes(
 ) -> Iterator[str]:
     names = reading.names
     for name, clock, zone in zip(names, clocks, zones, strict=True):
-        if clock.shared and clock.shift_ms is not None and (zone == LOCAL_CLOCK or clock.shift_ms):
+        if clock.shared and clock.shift_ms is not None and max(abs(clock.shift_ms), clock.spread_ms) >= SAID_MS:
             ahead = "behind" if clock.shift_ms > 0 else "ahead"
-            by = "agrees" if not clock.shift_ms else f"is {seconds(abs(clock.shift_ms))} {ahead}"
+            by = f"is {seconds(abs(clock.shift_ms))} {ahead}"
             agree = f", which agree to {seconds(clock.spread_ms)}" if clock.shared > 1 else ""
             yield f"The clock of {name} {by}, by {counted(clock.shared, 'shared event')}{agree}."
         if clock.shift_ms is None and zone is not None:

@@ -310,7 +310,7 @@ class History:
             polls = [each for member in cause.members for each in self._late.get(member, ())]
             late = [each for each in polls if before_ms and _near(each[0], rebalance.began_ms, before_ms)]
             if late:
-                cause.kind, cause.event = Why.POLL, late[-1][1]
+                cause.kind, cause.event, cause.said = Why.POLL, late[-1][1], ""
         own = [(member, client_reason(event.says.get("reason", NEW)), event) for member, event in rebalance.asked]
         first = rebalance.causes[0] if rebalance.causes else None
         if first is None or (first.kind == Why.UNKNOWN and not first.members):

@@ -10,7 +10,7 @@ from tests.histories.recorded import log, records
 
 
 def run(*arguments, text=None):
-    return CliRunner().invoke(main, ["history", *arguments], input=text)
+    return CliRunner().invoke(main, ["history", *arguments], input=text, env={"COLUMNS": "160"})
 
 
 def test_files_as_a_table(tmp_path):

@@ -82,3 +82,40 @@ def test_no_cause_is_invented_and_none_is_missed(run, which):
         )
         if (run, which) != ("migration", "formatted"):  # the formatter prints no records of consumer groups
             assert len(missed) <= unknown, (group, missed)
+
+
+@pytest.mark.parametrize(
+    ("run", "group", "kind", "members"),
+    [
+        ("java-cooperative-rolling", "payments", "rolling_restart", {"c1", "c2", "c3"}),
+        ("librdkafka-surge", "orders", "surge", {"a1", "a2", "a3"}),
+        ("librdkafka-flapping", "audit", "flapping", {"c3", "c4"}),
+        ("java-comes-and-goes", "payments", "comes_and_goes", {"c3"}),
+        ("java-comes-and-goes", "payments", "slow_polls", {"c3"}),
+    ],
+)
+def test_patterns(run, group, kind, members):
+    history = told(run, group, SOURCES["log and records"])
+    assert members in [{*each.members} for each in history.patterns if each.kind == kind]
+    others = {each.kind for each in history.patterns} - {kind, "comes_and_goes", "slow_polls"}
+    assert not others
+
+
+def test_runs_without_a_pattern_have_none():
+    assert not told("java-range", "orders", SOURCES["all"]).patterns
+    assert not told("old-sticky-changes", "payments", SOURCES["log and records"]).patterns
+
+
+def test_every_assignment_of_a_record_is_that_of_its_library():
+    for run in RUNS:
+        for group in json.loads((FOLDER / run / "truth.json").read_text())["groups"]:
+            history = told(run, group, ("records",))
+            for each in () if history is None else history.told:
+                if each.check is not None:
+                    assert each.check.clients, (run, each.check.sentence)
+                    assert each.check.alike or "rdkafka" in run
+    history = told("librdkafka-cooperative", "payments", ("records",))
+    assert history.told[1].check.sentence == (
+        "No: kafka-clients' cooperative-sticky would give payments.t-0 to c1, not to no member (6 of 6 partitions differ); "
+        "that of librdkafka and sarama does."
+    )
