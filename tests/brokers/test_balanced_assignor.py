@@ -61,9 +61,9 @@ def differing(bodies):
             yield body, answer, assigned
 
 
-def test_it_assigns_thousands_of_small_groups_as_the_service_does():
+def test_it_assigns_hundreds_of_small_groups_as_the_service_does():
     draw = random.Random(31)
-    bodies = (random_body(draw, draw.randint(1, 6), draw.randint(1, 8), 9) for _ in range(1_500))
+    bodies = (random_body(draw, draw.randint(1, 6), draw.randint(1, 8), 9) for _ in range(600))
     assert next(differing(bodies), None) is None
 
 

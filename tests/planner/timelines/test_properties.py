@@ -220,7 +220,7 @@ def test_a_timeline_cut_in_two_is_the_whole(body: Body, cut: int) -> None:
     assert repr(second.outcome()) == repr(whole.outcome())
 
 
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 @given(body=bodies())
 def test_the_same_request_has_the_same_answer(app: Flask, body: Body) -> None:
     client = app.test_client()
@@ -230,7 +230,7 @@ def test_the_same_request_has_the_same_answer(app: Flask, body: Body) -> None:
     assert first.status_code in (200, 422)
 
 
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 @given(body=bodies(groups=GROUPS[:-1]))
 def test_detail_changes_no_total(app: Flask, body: Body) -> None:
     client = app.test_client()
@@ -240,7 +240,7 @@ def test_detail_changes_no_total(app: Flask, body: Body) -> None:
         assert answers[0].get_json()["totals"] == answers[1].get_json()["totals"]
 
 
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(data=st.data(), body=bodies())
 def test_an_event_changes_nothing_before_it(app: Flask, data: st.DataObject, body: Body) -> None:
     """So a timeline is continued by asking again with more events."""
