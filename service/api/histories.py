@@ -20,7 +20,7 @@ from service.histories.course import Roster
 from service.histories.reading import HistorySource
 from service.histories.times import written
 from service.http import described as fields
-from service.http.fields import Array, Name, budget
+from service.http.fields import Array, Bool, Name, budget
 from service.http.forms import Form, Operation
 from service.http.schemas import AnswerSchema
 
@@ -39,6 +39,7 @@ class HistorySchema(Schema):
         required=True,
         validate=validate.Length(min=1, max=MOST_TEXTS),
     )
+    otherwise = Bool("whether to replay the events for a group that is run in other ways", load_default=False)
     names = Array(Name(), "of the texts, such as their files; default: text 1, text 2 …")
 
     @post_load
@@ -47,10 +48,8 @@ class HistorySchema(Schema):
         budget().reserve(TEXT_BYTES * sum(map(len, body["texts"])))
         named = dict(enumerate(body.get("names", ())))
         texts = enumerate(body["texts"])
-        return HistoryQuestion(
-            body["group_id"],
-            [HistorySource(named.get(i, f"text {i + 1}"), BytesIO(text.encode(errors="replace"))) for i, text in texts],
-        )
+        sources = [HistorySource(named.get(i, f"text {i + 1}"), BytesIO(text.encode(errors="replace"))) for i, text in texts]
+        return HistoryQuestion(body["group_id"], sources, body["otherwise"])
 
 
 class HistoryEvidenceSchema(AnswerSchema):
@@ -108,6 +107,25 @@ class PatternSchema(AnswerSchema):
     sentence = fields.String("in words")
 
 
+class OtherWaySchema(AnswerSchema):
+    """A way to run the group, simulated with the same events."""
+
+    name = fields.String("in words", example="static members")
+    rebalances = fields.Integer()
+    moved = fields.Integer("partitions that changed their reader")
+    idle_ms = fields.Integer("without a reader, summed over partitions")
+    least_idle_ms = fields.Integer("the least, depending on when members heartbeat and poll")
+    most_idle_ms = fields.Integer("the most")
+
+
+class OtherwiseSchema(AnswerSchema):
+    """What would have been."""
+
+    conclusion = fields.String("the simulation beside what was, and the way with the fewest rebalances")
+    notes = fields.List(fields.String(), "what is uncertain")
+    ways = fields.List(fields.Nested(OtherWaySchema), "the group as it was, simulated, then others")
+
+
 class ToldRebalanceSchema(AnswerSchema):
     """A rebalance."""
 
@@ -150,6 +168,7 @@ class HistoryAnswerSchema(AnswerSchema):
     ends_at = fields.String("the last", allow_none=True)
     rebalances = fields.List(fields.Nested(ToldRebalanceSchema), "in the order of their numbers")
     patterns = fields.List(fields.Nested(PatternSchema), "what several rebalances are together")
+    otherwise = fields.Nested(OtherwiseSchema, "null: not asked for", allow_none=True)
     missing = fields.Integer("how many more rebalances the numbers count, without a line in the sources")
     sources = fields.List(fields.Nested(HistorySourceSchema))
 
@@ -157,7 +176,7 @@ class HistoryAnswerSchema(AnswerSchema):
 def document(answer: HistoryAnswer) -> dict[str, Any]:
     """The answer, as HistoryAnswerSchema has it."""
     span = answer.span_ms or (None, None)
-    reading = answer.reading
+    reading, replayed = answer.reading, answer.otherwise
     return {
         "group_id": answer.question.group_id,
         "conclusion": conclusion(answer),
@@ -166,6 +185,7 @@ def document(answer: HistoryAnswer) -> dict[str, Any]:
         "ends_at": _at(answer, span[1]),
         "rebalances": [_rebalance(answer, told) for told in answer.told],
         "patterns": [each._asdict() for each in answer.patterns],
+        "otherwise": None if replayed is None else {**vars(replayed), "ways": [each._asdict() for each in replayed.ways]},
         "missing": answer.missing,
         "sources": [
             {"name": name, "lines": lines, "lines_told": told, **clock._asdict()}

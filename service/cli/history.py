@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/v1/group-histories"
 HEADS: Final = ("number", "began at", "cause", "members", "moved", "no reader for", "told by")
+WAYS: Final = ("way", "rebalances", "moved", "without a reader")
 NAMED: Final = 3
 
 
@@ -34,14 +35,15 @@ NAMED: Final = 3
 )
 @click.argument("group_id", metavar="GROUP")
 @click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
+@click.option("--otherwise", is_flag=True, help="Also replay the events for a group that is run in other ways.")
 @options.OUTPUT
-def history(*, group_id: str, files: tuple[BufferedReader, ...], output: str | None) -> None:
+def history(*, group_id: str, files: tuple[BufferedReader, ...], otherwise: bool, output: str | None) -> None:
     """See ``help`` above."""
     from service.histories.answer import HistoryQuestion  # noqa: PLC0415 - an import that --help does not need
     from service.histories.reading import HistorySource  # noqa: PLC0415
 
     sources = [HistorySource(name_of(file), file) for file in files or (sys.stdin.buffer,)]
-    form, family, answer = options.form(output), *decide_question(PATH, HistoryQuestion(group_id, sources))
+    form, family, answer = options.form(output), *decide_question(PATH, HistoryQuestion(group_id, sources, otherwise))
     if form == "table":
         show(loads(written(family, answer, form)))
     else:
@@ -58,6 +60,16 @@ def show(answer: dict[str, Any]) -> None:
     if rows:
         console.say("")
         console.print(table(HEADS, rows))
+    if (replayed := answer["otherwise"]) is not None:
+        console.say("", replayed["conclusion"], *replayed["notes"], "")
+        console.print(table(WAYS, [_way(each) for each in replayed["ways"]]))
+
+
+def _way(way: dict[str, Any]) -> tuple[str, ...]:
+    from service.histories.times import seconds  # noqa: PLC0415 - an import that --help does not need
+
+    idle, least, most = (seconds(way[f"{name}idle_ms"]) for name in ("", "least_", "most_"))
+    return way["name"], str(way["rebalances"]), str(way["moved"]), f"{idle} ({least} to {most})"
 
 
 def _checked(answer: dict[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from service.histories.clocks import Aligned, align
 from service.histories.course import History, PastRebalance, gaps
 from service.histories.differences import add_causes
 from service.histories.names import MemberNames
+from service.histories.otherwise import Otherwise, otherwise
 from service.histories.patterns import Pattern, patterns
 from service.histories.reading import HistorySource, SourcesRead, read
 from service.histories.standstill import COOPERATIVE, EAGER, WithoutReader, standstill
@@ -25,10 +26,14 @@ NAMED: Final = 5
 
 @dataclass(frozen=True)
 class HistoryQuestion:
-    """A group, and what tells of it: logs of coordinators and consumers, records of ``__consumer_offsets``, snapshots."""
+    """A group, and what tells of it: logs of coordinators and consumers, records of ``__consumer_offsets``.
+
+    otherwise : whether to replay the events for a group that is run in other ways
+    """
 
     group_id: str
     sources: Sequence[HistorySource]
+    otherwise: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ class HistoryAnswer:
     names: MemberNames
     missing: int
     patterns: list[Pattern]
+    otherwise: Otherwise | None
 
     @property
     def figures(self) -> Figures:
@@ -96,7 +102,8 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     stored = [each for each in rebalances if each.records][:MOST_CHECKED]
     checks = {id(each): check(each, names, largest) for each in stored}
     told = _told(rebalances, course, list(moves(rebalances, names)), checks)
-    return HistoryAnswer(question, reading, aligned, course, told, names, missing, patterns(rebalances, names))
+    replayed = otherwise(rebalances, course.members, names, budget) if question.otherwise else None
+    return HistoryAnswer(question, reading, aligned, course, told, names, missing, patterns(rebalances, names), replayed)
 
 
 def _told(

@@ -78,17 +78,18 @@ def _question(rebalance: PastRebalance) -> GroupQuestion | None:
             "instance_id": each.instance_id,
             "topic_names": [topic for topic in each.topics or () if topic in ids],
             "generation_id": each.more.get("generation"),
-            "owned_partitions": _listed(each.claimed or ()),
+            "owned_partitions": listed(each.claimed or ()),
         }
         for each in members.values()
     ]
     expected: list[dict[str, Any]] = [
-        {"member_id": each.member_id, "partitions": _listed(each.assigned or ())} for each in members.values()
+        {"member_id": each.member_id, "partitions": listed(each.assigned or ())} for each in members.values()
     ]
     return of_rows(topics, rows, expected=expected)
 
 
-def _listed(partitions: Iterable[Partition]) -> list[Json]:
+def listed(partitions: Iterable[Partition]) -> list[Json]:
+    """Partitions as rows by topic."""
     by_topic: dict[str, list[int]] = defaultdict(list)
     for topic, i in sorted(partitions):
         by_topic[topic].append(i)

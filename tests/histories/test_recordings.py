@@ -1,5 +1,6 @@
 """Twenty real runs of brokers and clients: the script that caused what happened is the truth (``tests/vectors/histories``)."""
 
+import gzip
 import json
 from datetime import datetime
 from io import BytesIO
@@ -119,3 +120,21 @@ def test_every_assignment_of_a_record_is_that_of_its_library():
         "No: kafka-clients' cooperative-sticky would give payments.t-0 to c1, not to no member (6 of 6 partitions differ); "
         "that of librdkafka and sarama does."
     )
+
+
+def test_otherwise():
+    files = [FOLDER / "java-comes-and-goes" / name for name in ("broker.log.gz", "records.txt.gz")]
+    sources = [HistorySource(each.name, BytesIO(each.read_bytes())) for each in files]
+    replayed = answer(HistoryQuestion("payments", sources, otherwise=True), Budget()).otherwise
+    ways = {each.name: each for each in replayed.ways}
+    assert ways["static members"].rebalances < ways["as it was, simulated"].rebalances
+    assert ways["time-outs twice as long"].rebalances == 2  # c3 polled again within 16 s: only the joins are left
+    assert replayed.conclusion.startswith(
+        "The simulation of the same events takes 7 rebalances, the sources tell of 8. Of the ways"
+    )
+    alone = answer(
+        HistoryQuestion("payments", [HistorySource("log", BytesIO(gzip.decompress(files[0].read_bytes())))], otherwise=True),
+        Budget(),
+    )
+    assert not alone.otherwise.ways
+    assert "records tell it" in alone.otherwise.conclusion
