@@ -340,7 +340,8 @@ def _enough(case: CountsCase) -> tuple[int, bool] | None:
 
 
 def _unread(case: CountsCase) -> str:
-    return f"With {numbers(case.counts)} members, topics that only later members read have no reader."
+    count = numbers(case.counts)
+    return f"With {count} {'member' if count == '1' else 'members'}, topics that only later members read have no reader."
 
 
 def _against_lag(case: CountsCase) -> Iterator[str]:

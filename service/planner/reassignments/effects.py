@@ -44,7 +44,7 @@ def effects(planned: Planned) -> Iterator[str]:
     yield from _disks(brokers, loads)
     for broker in np.flatnonzero(brokers.demoted & (loads[0].leaders > 0)).tolist():
         led, leads = (int(load.leaders[broker]) for load in loads)
-        if led != leads:
+        if led != leads and planned.leadership.known:  # else the conclusion says it
             yield f"Broker {ids[broker]} goes from {led:,} to {counted(leads, 'preferred leader')}."
     lead = planned.leadership
     if lead.known and len(lead.elected) and planned.copies:

@@ -1,0 +1,1 @@
+"""Sentence templates, and the inputs of which they are true."""

@@ -1,0 +1,200 @@
+"""The templates of sentences in the source, and in which answers each appears.
+
+A family has a file: ``bodies``, its inputs, and ``templates``, the numbers of the bodies whose answer has the sentence; it must
+not appear in the others. ``unreached`` says why a template has no body. ``python -m tests.sentences.templates`` writes the
+numbers anew; the difference is to be read: a number that comes or goes says that the sentence is now said of that body, or no
+longer.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from service.api.forms import form_of
+from service.decisions.budget import Budget
+from service.decisions.fingerprints import FingerprintQuestion
+from service.decisions.fingerprints import answer as fingerprint
+from service.decisions.partitions import PartitionsQuestion
+from service.decisions.partitions import answer as partitions_of
+from service.descriptions import upgrades
+from service.descriptions.pasted import read_description
+from service.live.findings import Finding
+from service.live.findings import conclusion as of_findings
+from service.pipeline.analyses.fleet.conclusions import conclusion as of_fleet
+from service.pipeline.analyses.mismatch.conclusions import conclusion as of_mismatch
+from service.pipeline.spark.load.conclusions import conclusion as of_load
+from service.pipeline.spark.offsets.conclusions import conclusion as of_offsets
+
+FOLDER: Final = Path(__file__).parent
+
+WORDS: Final = 3
+"""Fewest words of a text that counts as a template; shorter ones are parts of others."""
+
+SOURCES: Final = {
+    "/v1/reassignments": (
+        "planner.reassignments.conclusions", "planner.reassignments.effects", "planner.reassignments.replacements",
+        "planner.racks", "decisions.reassignments.answer",
+    ),
+    "/v1/reassignments:lint": ("planner.reassignments.lint",),
+    "/v1/placement-checks": ("planner.placement_checks.sentences",),
+    "/v1/placement-audits": ("planner.placement_audits.audit",),
+    "/v1/replica-placements": ("decisions.placements.answer", "core.measures.zone_traffic"),
+    "/v1/log-dir-plans": ("planner.log_dirs.effects",),
+    "/v1/partition-count-plans": ("planner.sizing.conclusions", "planner.sizing.plans"),
+    "/v1/partitioner-fingerprints": ("planner.attribution.conclusions",),
+    "/v1/partitioner-comparisons": ("decisions.comparisons",),
+    "/v1/co-partitionings": ("decisions.co_partitionings",),
+    "/v1/keyless-distributions": ("decisions.keyless",),
+    "/v1/group-assignments": ("decisions.groups.conclusions", "decisions.groups.answer"),
+    "/v1/member-count-plans": ("decisions.member_counts.conclusions",),
+    "/v1/group-rebalances": ("decisions.rebalances.conclusions",),
+    "/v1/connect-assignments": ("decisions.connect",),
+    "/v1/streams-assignments": ("decisions.streams.answer",),
+    "/v1/descriptions": ("descriptions.answers",),
+    "upgrade": ("descriptions.upgrades",),
+    "verify": ("live.findings",),
+    "fleet": ("pipeline.analyses.fleet.conclusions",),
+    "mismatch": ("pipeline.analyses.mismatch.conclusions",),
+    "load": ("pipeline.spark.load.conclusions",),
+    "offsets": ("pipeline.spark.offsets.conclusions",),
+}  # fmt: skip
+"""The modules that make the sentences of a family; a path of the API, or a command."""
+
+
+def _of_upgrade(body: dict[str, Any]) -> Any:
+    description = read_description(body["text"])
+    before, after = (upgrades.Software.read(body[end]) for end in ("before", "after"))
+    return upgrades.document(upgrades.upgrade(description, before, after, body.get("client")))
+
+
+def _of_fingerprint(body: dict[str, Any]) -> Any:
+    """``written``: (partitioner, count, keys) of each writer; ``chance``, ``keyless`` and ``modulo`` are none."""
+    keys, partitions = list[Any](), list[int]()
+    for writer, count, number in body["written"]:
+        of_writer: list[Any] = [f"key-{len(keys) + i}" for i in range(number)]
+        if writer == "modulo":
+            of_writer = [7 * i + 1000 for i in range(number)]
+            partitions += [key % count for key in of_writer]
+        elif writer in ("chance", "keyless"):
+            draw = random.Random(number)
+            partitions += [draw.randrange(count) for _ in of_writer]
+        else:
+            question = PartitionsQuestion(writer, partitions_count=count, keys=of_writer)
+            partitions += partitions_of(question, Budget()).result.partitions.tolist()
+        keys += (
+            [None] * number
+            if writer == "keyless"
+            else [body["wrapped"].format(key) for key in of_writer]
+            if "wrapped" in body
+            else of_writer
+        )
+    return fingerprint(FingerprintQuestion(keys, np.array(partitions, np.int32), **body.get("question", {})), Budget()).conclusion
+
+
+ANSWERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "/v1/partitioner-fingerprints": _of_fingerprint,
+    "upgrade": _of_upgrade,
+    "verify": lambda body: of_findings([Finding(**each) for each in body]),
+    "fleet": of_fleet,
+    "mismatch": of_mismatch,
+    "load": of_load,
+    "offsets": of_offsets,
+}
+"""How what is not simply the body of a request is asked."""
+
+
+def templates(family: str) -> dict[str, re.Pattern[str]]:
+    """The texts of a family's modules in which values are filled in, and what matches them."""
+    found = {}
+    for name in SOURCES[family]:
+        source = Path(str(import_module(f"service.{name}").__file__)).read_text(encoding="utf-8")
+        for text in _texts(ast.parse(source)):
+            if len(re.findall(r"(?<!\S)[A-Za-z]{2,}", text.replace("{}", " "))) >= WORDS:
+                found[text] = re.compile(".*?".join(map(re.escape, text.split("{}"))), re.IGNORECASE)
+    return found
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """Every text but docstrings, what is raised, and parts of other texts; {} for a value."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            continue
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in (
+            "InvalidQuestion",
+            "check",
+        ):
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield re.sub(r"{\w*}", "{}", node.value)
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            for part in node.values:
+                yield from _texts(part)
+        else:
+            yield from _texts(node)
+
+
+@cache
+def table(family: str) -> dict[str, Any]:
+    """The file of a family."""
+    content: dict[str, Any] = json.loads(file_of(family).read_text(encoding="utf-8"))
+    return content
+
+
+def file_of(family: str) -> Path:
+    """Where the bodies and the numbers are."""
+    return FOLDER / f"{re.sub(r'/v1/|:', '', family)}.json"
+
+
+def sentences(family: str, body: Any) -> str:
+    """All texts of the answer, a line each."""
+    if family in ANSWERS:
+        answer = ANSWERS[family](body)
+    else:
+        form = form_of(family)
+        answer = json.loads(form.json(form.decide(form.question(body), Budget()), full=True))
+    return "\n".join(_strings(answer))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        yield from _strings(each)
+
+
+def appearances(family: str) -> dict[str, list[int]]:
+    """For each template the numbers of the bodies in whose answers it is."""
+    told = [sentences(family, body) for body in table(family)["bodies"]]
+    return {text: [i for i, each in enumerate(told) if pattern.search(each)] for text, pattern in templates(family).items()}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_LINES: Final = ",\n  "
+
+
+def main() -> None:
+    """Write the numbers anew."""
+    for family in SOURCES:
+        content = table(family)
+        rows = [f"{_json(text)}: {numbers}" for text, numbers in appearances(family).items()]
+        bodies, unreached = _LINES.join(map(_json, content["bodies"])), _json(content["unreached"])
+        parts = f'"bodies": [\n  {bodies}\n], "unreached": {unreached}, "templates": {{\n  '
+        file_of(family).write_text(f"{{{parts}{_LINES.join(rows)}\n}}}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
