@@ -109,7 +109,7 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
 def _told(
     rebalances: list[PastRebalance], course: History, moved: list[PastMoves | None], checks: dict[int, AssignorCheck | None]
 ) -> list[Told]:
-    found, open_ms = list[Told](), None
+    found, interrupted, open_ms = list[Told](), list[PastRebalance](), None
     seconds = [any(cause.kind == Why.REVOCATION for cause in each.causes) for each in rebalances]
     for i, rebalance in enumerate(rebalances):
         before = rebalances[i - 1] if i else None
@@ -117,19 +117,26 @@ def _told(
         leads = (found[-1].leads or previous) if seconds[i] and previous is not None else None
         known = {**dict.fromkeys(COOPERATIVE, True), **dict.fromkeys(EAGER, False)}.get(rebalance.assignor or "")
         cooperative = True if any(seconds[i : i + 2]) else known
-        bounds = standstill(rebalance, previous, course.members, cooperative=cooperative, open_ms=open_ms)
-        if rebalance.ended_ms is not None:
-            open_ms = None
-        elif rebalance.protocol == "classic" and _is_interrupted(rebalance, rebalances[i + 1 : i + 2]):
+        if _is_interrupted(rebalance, rebalances[i + 1 : i + 2]):
             began = previous.ended_ms if seconds[i] and previous is not None else rebalance.began_ms
-            bounds, open_ms = WithoutReader(0, 0), began if open_ms is None else open_ms
+            bounds, open_ms = WithoutReader(0, 0), open_ms if interrupted else began
+            interrupted.append(rebalance)
+        else:
+            bounds = standstill(
+                rebalance, previous, course.members, cooperative=cooperative, interrupted=interrupted, open_ms=open_ms
+            )
+            interrupted = []
         found.append(Told(rebalance, bounds, moved[i], checks.get(id(rebalance)), leads))
     return found
 
 
 def _is_interrupted(rebalance: PastRebalance, following: list[PastRebalance]) -> bool:
-    """Did the coordinator ask the members to rejoin before it had the assignment?"""
-    return rebalance.joined_ms is not None and any(each.number == rebalance.number + 1 and each.began_ms for each in following)
+    """Did the next rebalance begin before this one had an assignment?"""
+    if not any(each.number == rebalance.number + 1 and each.began_ms for each in following):
+        return False
+    if rebalance.protocol == "consumer":
+        return bool(rebalance.began_ms) and rebalance.joined_ms is None and any(each.joined_ms for each in following)
+    return rebalance.ended_ms is None and rebalance.joined_ms is not None
 
 
 def _nothing(question: HistoryQuestion, reading: SourcesRead) -> str:

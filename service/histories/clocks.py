@@ -100,11 +100,14 @@ def _anchors(events: list[ToldEvent]) -> Anchors:
         if event.kind == Kind.RECORDED and event.says["state_ms"] >= 0:
             key, at_ms = ("joined", event.generation, None), event.says["state_ms"]
         elif event.kind in SHARED and event.at is not None:
-            if event.kind == Kind.RECONCILED and event.says.get("state") != "STABLE":
-                continue
-            of_member = event.kind in (Kind.JOINS, Kind.RECONCILED)
+            at_ms, of_member = event.at.at_ms, event.kind in (Kind.JOINS, Kind.RECONCILED)
             key = (SHARED[event.kind], event.generation, event.member if of_member else None)
-            at_ms = event.at.at_ms
+            if event.kind == Kind.RECONCILED and "client_id" in event.says:
+                if event.says["before"] != "JOINING" or "instance_id" in event.says:  # a static one returns without a new epoch
+                    continue
+                key = ("bumped", event.generation, None)
+            elif event.kind == Kind.RECONCILED and event.says.get("state") != "STABLE":
+                continue
         else:
             continue
         if event.kind in (Kind.JOINED, Kind.RECONCILED):  # several members tell of it; the first is the nearest

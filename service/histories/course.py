@@ -332,8 +332,8 @@ class History:
         self._epochs.pop(event.member or "", None)
 
     def _bump(self, at_ms: int | None, event: ToldEvent) -> None:
-        is_new = (self._life, event.generation or 0) not in self.found
         rebalance = self._of(event.generation or 0, event, "consumer")
+        is_new = rebalance.protocol == "consumer" and all(each.kind != Kind.BUMPED for each in rebalance.events[:-1])
         if not is_new:
             subscribed = next((each for each in self._pending if each.kind == Kind.SUBSCRIBES), None)
             first = next(iter(rebalance.causes), None)

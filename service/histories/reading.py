@@ -92,20 +92,15 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
     for number, line in _lines(file, source, reading):
         if number % CHECKED_LINES == 0:
             check_time()
-        if not any(needle in line for needle in needles):
-            if (
-                len(reading.others) < MOST_OTHERS
-                and (b"roup" in line)
-                and (match := _OTHER.search(line.decode(errors="replace")))
-            ):
-                reading.others.add(match["group"] or match["own"])
-            continue
-        text = line.decode(errors="replace").rstrip("\r\n")
-        try:
-            events = _events(number, text, records, client, broker)
-        except ValueError as error:
-            reading.fault(source, number, str(error))
-            continue
+        events = list[ToldEvent]()
+        if any(needle in line for needle in needles):
+            try:
+                events = _events(number, line.decode(errors="replace").rstrip("\r\n"), records, client, broker)
+            except ValueError as error:
+                reading.fault(source, number, str(error))
+        if not events and b"roup" in line and len(reading.others) <= MOST_OTHERS:
+            match = _OTHER.search(line.decode(errors="replace"))
+            reading.others |= {match["group"] or match["own"]} - {group_id} if match else set()
         told += bool(events)
         room = MOST_EVENTS - len(reading.events)
         reading.events += events[:room]

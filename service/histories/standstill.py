@@ -17,18 +17,27 @@ unknown      the least of eager and cooperative              the most of them
 The time of a rebalance that is interrupted counts in the one that ends.
 
 The partitions of a member that left have no reader from then on. Those of one whose session expired had none for up to its
-session time-out before, and those of one that did not poll for up to max.poll.interval.ms.
+session time-out before, and those of one that did not poll for up to max.poll.interval.ms. For how long one that leaves without
+telling its coordinator why has not polled, is not told: librdkafka may leave no sooner than it is polled again.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from service.histories.causes import Why
-from service.histories.course import PastRebalance
+from service.histories.causes import Why, client_reason
+from service.histories.course import Cause, PastRebalance
 from service.histories.events import StoredMember
 
 COOPERATIVE: Final = ("cooperative-sticky", "streams", "stream")
 EAGER: Final = ("range", "roundrobin", "sticky")
 _LOST: Final = (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE)
+_UNHEARD: Final = {
+    Why.SESSION: ("session_ms",),
+    Why.POLL: ("rebalance_ms",),
+    Why.GONE: ("session_ms", "rebalance_ms"),
+    Why.TIMEOUT: ("session_ms", "rebalance_ms"),
+}
+"""Cause → the time-outs of a member, for which it may not have read before the coordinator knew that it had gone."""
 
 
 class WithoutReader(NamedTuple):
@@ -44,38 +53,40 @@ def standstill(
     members: dict[str, StoredMember],
     *,
     cooperative: bool | None,
+    interrupted: Sequence[PastRebalance],
     open_ms: int | None,
 ) -> WithoutReader:
     """That of one rebalance.
 
     previous : the one with the number before; members : what records tell of them; cooperative : if it is known
-    open_ms : when partitions lost their readers in earlier rebalances that did not end, if there are any
+    interrupted : those before it that did not end; open_ms : when the first of them took partitions, None: not told
     """
     if rebalance.before is not None and rebalance.before.complete and not rebalance.before.members:
         return WithoutReader(0, 0)  # nobody had a partition to lose
     joined, ended = rebalance.joined_ms, rebalance.ended_ms
     if ended is None or (rebalance.after is not None and rebalance.after.count == 0):
         return WithoutReader(0 if rebalance.protocol == "consumer" and ended is None else None, None)
-    began = rebalance.began_ms if open_ms is None else open_ms
+    began = open_ms if interrupted else rebalance.began_ms
+    causes = [cause for each in (*interrupted, rebalance) for cause in each.causes]
     since = _lost_at(rebalance, previous)
     lost = 0 if since is None else max(0, ended - since)
     whole = None if began is None else ended - began
     if rebalance.protocol == "consumer":
-        least = lost if joined is None or since is None else max(0, joined - since)
-        return WithoutReader(least, _later(None if whole is None else max(whole, least), rebalance, members))
-    told = [cause.kind for cause in rebalance.causes if cause.kind != Why.UNKNOWN]
+        least = 0 if joined is None or since is None else max(0, joined - since)
+        return WithoutReader(least, _later(None if whole is None else max(whole, least), causes, members))
+    told = [cause.kind for cause in causes if cause.kind != Why.UNKNOWN]
     second, gone = Why.REVOCATION in told, any(kind in _LOST for kind in told)
     eager = WithoutReader(max(lost, 0 if joined is None else ended - joined), whole)
-    revoked = previous.ended_ms if previous is not None and (second or not told) and open_ms is None else began
+    revoked = previous.ended_ms if previous is not None and (second or not told) and not interrupted else began
     most = None if revoked is None else ended - revoked
     incremental = WithoutReader(
-        max(lost, whole if second and whole is not None and open_ms is None else 0),
-        0 if told and not (second or gone or open_ms is not None) else most,
+        max(lost, whole if second and whole is not None and not interrupted else 0),
+        0 if told and not (second or gone or interrupted) else most,
     )
     either = (eager, incremental) if cooperative is None else (incremental if cooperative else eager,)
     mosts = [each.most_ms for each in either]
     longest = None if None in mosts else max(most for most in mosts if most is not None)
-    return WithoutReader(min(each.least_ms or 0 for each in either), _later(longest, rebalance, members))
+    return WithoutReader(min(each.least_ms or 0 for each in either), _later(longest, causes, members))
 
 
 def _lost_at(rebalance: PastRebalance, previous: PastRebalance | None) -> int | None:
@@ -87,14 +98,15 @@ def _lost_at(rebalance: PastRebalance, previous: PastRebalance | None) -> int | 
     return rebalance.began_ms
 
 
-def _later(most: int | None, rebalance: PastRebalance, members: dict[str, StoredMember]) -> int | None:
+def _later(most: int | None, causes: Iterable[Cause], members: dict[str, StoredMember]) -> int | None:
     """The most, with the time for which members that have gone had not read before the coordinator knew it."""
-    for cause in rebalance.causes:
-        if cause.kind in (Why.SESSION, Why.POLL, Why.GONE, Why.TIMEOUT):
+    for cause in causes:
+        if cause.kind in (Why.LEAVE, Why.POLL) and client_reason(cause.said) is None:
+            return None
+        if cause.kind in _UNHEARD:
             known = [members[member] for member in cause.members if member in members]
-            of_polls = cause.kind != Why.SESSION
-            times = [time for each in known for time in (each.session_ms, each.rebalance_ms if of_polls else 0)]
+            times = [getattr(each, name) for each in known for name in _UNHEARD[cause.kind]]
             if not times or most is None or None in times:
                 return None
-            most += max(time for time in times if time is not None)
+            most += max(times)
     return most

@@ -51,11 +51,12 @@ class Group:
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """The texts of its brokers, its records and its clients, by name."""
+        """The texts of its brokers, of its records and of its clients, by name."""
         return {
             name: text
             for name, text in texts(self.run).items()
-            if name in ("records.txt", *(f"{member}.log" for member in self.known["members"])) or name.startswith("broker")
+            if name in ("records.txt", "formatted.txt", *(f"{member}.log" for member in self.known["members"]))
+            or name.startswith("broker")
         }
 
     @cached_property
@@ -137,8 +138,8 @@ def at_ms(event: dict[str, Any]) -> int:
 
 
 def kind_of(name: str) -> str:
-    """What a source of this name is: ``broker``, ``records`` or ``clients``."""
-    return "broker" if name.startswith("broker") else "records" if name.startswith("records") else "clients"
+    """What a source of this name is: ``broker``, ``records``, ``formatted`` or ``clients``."""
+    return {"broker": "broker", "records": "records", "formatted": "formatted"}.get(re.split(r"[-.]", name)[0], "clients")
 
 
 def shown(group_id: str, sources: dict[str, str]) -> set[int]:
@@ -150,6 +151,7 @@ def shown(group_id: str, sources: dict[str, str]) -> set[int]:
             rf"groupId={group}\] Successfully joined group with generation Generation\{{generationId=(\d+)",
             r"JoinGroup response: GenerationId (\d+)",
         ),
+        "formatted": (rf'"group":"{group}"\}}\}},"value":[^\[]*"generation":(\d+)[^\[]*"members":\[\{{',),
         "records": (),
     }
     found = set()

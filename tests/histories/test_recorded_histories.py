@@ -1,0 +1,174 @@
+"""Real groups whose script is the truth: rebalances are found, their causes right or unknown, standstill is within its bounds."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+import pytest
+
+from partition_allocator import Rejected, history
+from tests.support.recordings import RUNS, Group, at_ms, groups, kind_of, shown
+
+KINDS: Final = ("broker", "records", "formatted", "clients")
+SOURCES: Final = (*((kind,) for kind in KINDS), KINDS)
+
+ALSO: Final = {
+    "leave": {"leave_or_expiry"},
+    "session_expired": {"leave_or_expiry"},
+    "poll_interval_exceeded": {"leave", "leave_or_expiry"},
+    "new_partitions": {"leader_metadata", "topic_metadata", "subscription_or_topics"},
+    "subscription": {"leader_metadata", "subscription_or_topics"},
+}
+"""Cause of the script → what is true of it, too, where a source tells less."""
+UNDER_WAY: Final = {"unknown", "cooperative_revocation"}
+"""What a rebalance may come from besides."""
+LATE_MS: Final = 400
+"""A client revokes so long before its coordinator hears of it, and is told so long after it."""
+
+
+def ask(group_id: str, sources: dict[str, str]) -> dict[str, Any]:
+    """The answer of ``POST /v1/group-histories``."""
+    answer: dict[str, Any] = history(group_id, *sources.values(), names=list(sources))
+    return answer
+
+
+@cache
+def recorded() -> dict[str, Group]:
+    """By run and group."""
+    return {f"{run}-{group.group_id}": group for run in RUNS for group in groups(run)}
+
+
+def of_kinds(group: Group, *kinds: str) -> dict[str, str]:
+    return {name: text for name, text in group.sources.items() if kind_of(name) in kinds}
+
+
+def every() -> list[Any]:
+    return [
+        pytest.param(group, kinds, id=f"{name}-{'+'.join(kinds)}")
+        for name, group in recorded().items()
+        for kinds in SOURCES
+        if shown(group.group_id, of_kinds(group, *kinds))
+    ]
+
+
+@pytest.mark.parametrize(("group", "kinds"), every())
+def test_what_is_told_of_a_recorded_group_is_true(group: Group, kinds: tuple[str, ...]) -> None:
+    """From brokers' logs, from records in two forms, from the logs of clients, and from all of these together."""
+    judge(group, of_kinds(group, *kinds))
+
+
+def judge(group: Group, sources: dict[str, str]) -> dict[str, Any]:
+    """Hold what is told of a group against what its script did; returns the answer."""
+    answer = ask(group.group_id, sources)
+    found = {each["number"]: each for each in answer["rebalances"]}
+    assert found.keys() >= shown(group.group_id, sources), "every rebalance is found"
+    assert found.keys() <= {0, *group.began}, "none is invented"
+    for number, rebalance in found.items():
+        check_causes(group, number, rebalance)
+        check_standstill(group, number, rebalance)
+    check_events(group, found)
+    return answer
+
+
+def check_causes(group: Group, number: int, rebalance: dict[str, Any]) -> None:
+    """Each cause is one of the script's, or one that follows from them, and names the member that did it."""
+    began = group.began[number]
+    ended = max(began, group.ended.get(number) or group.began.get(number + 1, began))
+    before = [event for event in group.events if at_ms(event) <= began]
+    events = [*before[-1:], *(event for event in group.events if began < at_ms(event) <= ended)]
+    for cause in rebalance["causes"]:
+        if cause["kind"] in UNDER_WAY:
+            continue
+        said = (group.run, number, cause["sentence"], [event["event"] for event in events])
+        doing = [event for event in events if any(cause["kind"] in {one, *ALSO.get(one, ())} for one in event["causes"])]
+        assert doing, said
+        members = {event["member"] for event in doing if "member" in event}
+        assert not (members and cause["members"]) or any(group.names(one) & set(cause["members"]) for one in members), said
+
+
+def check_events(group: Group, found: dict[int, dict[str, Any]]) -> None:
+    """What the script did to cause a rebalance is told, unless the cause of one then is unknown, or one is not told of."""
+    for event, following in zip(group.events, group.events[1:], strict=False):
+        numbers = {number for number, at in group.began.items() if at_ms(event) <= at < at_ms(following)}
+        if not numbers or numbers - found.keys():
+            continue
+        told = {cause["kind"] for number in numbers for cause in found[number]["causes"] or [{"kind": "unknown"}]}
+        for cause in event["causes"]:
+            assert told & {"unknown", cause, *ALSO.get(cause, ())}, (group.run, event, told)
+
+
+def check_standstill(group: Group, number: int, rebalance: dict[str, Any]) -> None:
+    """The bounds contain what the listeners were told."""
+    least, most = rebalance["standstill"]["least_ms"], rebalance["standstill"]["most_ms"]
+    lasted = group.standstill(number)
+    said = (group.run, number, rebalance["standstill"], lasted)
+    assert least is None or least <= lasted + LATE_MS, said
+    assert most is None or lasted <= most + LATE_MS, said
+
+
+CUT: Final = ("java-range-orders", "java-consumer-billing", "librdkafka-cooperative-payments", "old-two-groups-orders-eu")
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("name", CUT)
+def test_sources_that_are_cut_tell_what_is_there(name: str, part: float) -> None:
+    """Each is cut in the middle of a line; what is before, and what is after."""
+    group = recorded()[name]
+    cut = {each: (text, int(part * len(text))) for each, text in group.sources.items()}
+    for sources in ({each: text[:at] for each, (text, at) in cut.items()}, {each: text[at:] for each, (text, at) in cut.items()}):
+        for kinds in (("broker",), ("records",), KINDS):
+            chosen = {each: text for each, text in sources.items() if kind_of(each) in kinds}
+            if shown(group.group_id, chosen):
+                judge(group, chosen)
+
+
+def told(answer: dict[str, Any], *parts: str) -> list[Any]:
+    """What is told of each rebalance, without the lines that say so."""
+    whole = ("number", "began_at", "ended_at", "before", "after", "moves", "standstill")
+    rows = [{part: each[part] for part in parts or whole} for each in answer["rebalances"]]
+    return [
+        {**row, "causes": [(one["kind"], one["members"]) for one in each["causes"]]}
+        for row, each in zip(rows, answer["rebalances"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_rotated_files_in_any_order_tell_what_the_whole_log_tells(name: str) -> None:
+    """The second third of a log, the last, and the first."""
+    group = recorded()[name]
+    lines = group.sources["broker.log"].splitlines(keepends=True)
+    third = len(lines) // 3
+    parts = [lines[third : 2 * third], lines[2 * third :], lines[:third]]
+    rotated = {f"broker.log.{i}": "".join(part) for i, part in enumerate(parts)}
+    assert told(ask(group.group_id, rotated)) == told(ask(group.group_id, of_kinds(group, "broker")))
+
+
+def shifted(log: str, hours: int) -> str:
+    """A log by a clock some hours ahead."""
+
+    def later(match: re.Match[str]) -> str:
+        at = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S") + timedelta(hours=hours)  # noqa: DTZ007 - it has none
+        return f"[{at:%Y-%m-%d %H:%M:%S}"
+
+    return re.sub(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", later, log, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["java-range-orders", "librdkafka-cooperative-payments", "failover-classic-orders-a"])
+def test_logs_of_other_time_zones_are_aligned_by_the_records(name: str) -> None:
+    """A broker's clock is two hours ahead of UTC: the answer is in UTC, and right."""
+    group = recorded()[name]
+    sources = of_kinds(group, "broker", "records")
+    other = {each: shifted(text, 2) if kind_of(each) == "broker" else text for each, text in sources.items()}
+    for one, another in zip(told(judge(group, sources)), told(judge(group, other)), strict=True):
+        assert one["causes"] == another["causes"]
+        times = [datetime.fromisoformat(each["ended_at"]) for each in (one, another) if each["ended_at"]]
+        assert not times or max(times) - min(times) < timedelta(seconds=1), (one, another)
+
+
+def test_a_group_of_which_nothing_is_told_is_not_taken_for_another() -> None:
+    """Its name begins like those of groups that are."""
+    with pytest.raises(Rejected, match="They tell of orders and orders-eu"):
+        ask("order", of_kinds(recorded()["old-two-groups-orders"], "broker", "records"))
