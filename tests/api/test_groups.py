@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import resource
 import statistics
-import subprocess
-import sys
 
 import orjson
 import pyarrow as pa
@@ -25,7 +24,9 @@ from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.http.fields import Array
 from service.http.json import integer_lists
+from service.strategies import GROUP_PROTOCOLS
 from tests.support import golden
+from tests.support.forked import ended, forked
 from tests.support.groups import as_rows, bodies
 from tests.support.time_limits import OVER
 
@@ -453,47 +454,36 @@ def test_a_large_body_with_weights_is_answered_as_a_small_one(client):
     )
 
 
-EDGE_IDS = """
-import resource
-from service.app import create_app
-from service.strategies import GROUP_PROTOCOLS
-from service.core.kafka_versions import LATEST
-
-client = create_app().test_client()
-
-
-def ask(ids):
-    answers = []
+def answers_about_members_that_own(ids):
+    """Of every assignor: protocol, assignor, what the other member subscribes to, the topic of the ids, status and message."""
+    client, answers = create_app().test_client(), []
     for protocol, registry in GROUP_PROTOCOLS.items():
         for assignor in registry if protocol != "splits" else ():  # its readers own nothing
             for others, owned in ((["t", "u"], "t"), (["t"], "t"), (["t"], "gone"), (["u"], "gone")):
-                members = [
-                    {"member_id": "a", "topic_names": ["t", "u"]},
-                    {"member_id": "b", "topic_names": others},
-                ]
+                members = [{"member_id": "a", "topic_names": ["t", "u"]}, {"member_id": "b", "topic_names": others}]
                 members[0]["owned_partitions"] = [{"topic_name": owned, "partition_ids": ids}]
                 topics = [{"topic_name": name, "partitions_count": 3} for name in "tu"]
                 body = {"group_protocol": protocol, "assignor": assignor.name, "topics": topics, "members": members}
-                answer = client.post("/v1/group-assignments", json=body)
+                answer = client.post(URL, json=body)
                 answers.append((protocol, assignor.name, others, owned, answer.status_code, answer.json.get("message")))
     return answers
 
 
-few = ask([9, 8, 7])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-many = ask([2147483647, 2147483646, 300000000])
-assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
-assert [answer[:5] for answer in few] == [answer[:5] for answer in many]
-assert all(answer[4] in (200, 422) for answer in many)
-assert all(answer[4] == 200 for answer in many if answer[3] == "gone" and answer[1] != "kafka-python:roundrobin")
-uniform = [answer[5] for answer in many if answer[:4] == ("consumer", "uniform", ["t"], "t")]
-assert uniform == ["Index 2147483647 out of bounds for length 3"]
-"""
+def check_ids_at_the_edge():
+    few = answers_about_members_that_own([9, 8, 7])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    many = answers_about_members_that_own([2147483647, 2147483646, 300000000])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+    assert [answer[:5] for answer in few] == [answer[:5] for answer in many]
+    assert all(answer[4] in (200, 422) for answer in many)
+    assert all(answer[4] == 200 for answer in many if answer[3] == "gone" and answer[1] != "kafka-python:roundrobin")
+    uniform = [answer[5] for answer in many if answer[:4] == ("consumer", "uniform", ["t"], "t")]
+    assert uniform == ["Index 2147483647 out of bounds for length 3"]
 
 
 def test_partition_ids_at_the_edge_of_int32_take_no_more_memory_than_small_ones():
     """In a process of its own, for an id that indexes an array ends it; the message is what the real class throws."""
-    subprocess.run([sys.executable, "-c", EDGE_IDS], check=True, timeout=600)
+    assert ended(forked(check_ids_at_the_edge)) == 0
 
 
 def test_balanced_proves_its_answer(client):

@@ -80,7 +80,7 @@ def test_every_run_has_the_certain_assignments(most_work, balance_racks, coopera
             assert set(partitions) <= set(theirs[member])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     body=st.one_of(bodies(min_members=1, sound=True), bodies(min_members=1, racks=True)),
     cooperative=st.booleans(),

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 
 import pyarrow.parquet as pq
@@ -17,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from service.cli import main
 from service.core.printable import printable
+from tests.support.forked import on_a_terminal
 from tests.support.golden import PROJECT
 
 QUESTION = {
@@ -246,11 +243,7 @@ def test_a_folder_with_batches_of_a_longer_plan_is_left_alone(file, tmp_path):
 
 
 def test_a_terminal_gets_tables(file):
-    terminal, end = pty.openpty()
-    command = [sys.executable, "-m", "service", "reassign", file, "--drain", "0"]
-    subprocess.run(command, stdout=end, check=True, env={**os.environ, "TERM": "dumb", "COLUMNS": "120"})
-    os.close(end)
-    text = os.read(terminal, 10_000).decode()
+    text = on_a_terminal("reassign", file, "--drain", "0", TERM="dumb", COLUMNS="120")
     assert "drains broker 0" in text
     assert "3 replicas copied · 600 bytes (lower bound 3)" in text
 
