@@ -56,7 +56,7 @@ class KeylessAnswer:
             each = f"Each of {counted(len(shares), 'partition')}" if len(shares) > 1 else "The only partition"
             text = f"{each} gets {share(float(shares[0]))} of the records without a key in the long run"
         else:
-            which = f"{'Partition' if len(highest) == 1 else 'Partitions'} {first_few(highest, NAMED)}"
+            which = f"{'Partition' if len(highest) == 1 else 'Partitions'} {first_few(highest.tolist(), NAMED)}"
             gets = f"{'gets' if len(highest) == 1 else 'get'} {share(float(shares.max()))}{' each' * (len(highest) > 1)}"
             times = f"{self.distribution.skew:.3g} × the mean of {counted(len(shares), 'partition')}"
             text = f"{which} {gets} of the records without a key in the long run, {times}"
@@ -66,7 +66,7 @@ class KeylessAnswer:
             text += f", as long as all have a leader{assumed.get(self.question.rule, '')}"
         elif all(each["leader_id"] is None for each in partitions):
             text += ", once they have leaders, which none has now"
-        nothing = f" {len(empty):,} {'gets' if len(empty) == 1 else 'get'} nothing: {first_few(empty, NAMED)}."
+        nothing = f" {len(empty):,} {'gets' if len(empty) == 1 else 'get'} nothing: {first_few(empty.tolist(), NAMED)}."
         return f"{text}.{nothing * (len(empty) > 0)}"
 
     @property

@@ -145,7 +145,7 @@ def _lag_known(group: Json, description: Description) -> list[bool]:
         of_topic = ends.get(part["topic_name"], ())
         for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
             end = of_topic[i] if i < len(of_topic) else None
-            known.append(None not in (offset, end) and end >= 0)
+            known.append(offset is not None and end is not None and end >= 0)
     return known
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from service.pipeline.spark.job import Job
 
-JOBS: Final = ("skew", "load", "fleet", "offsets", "mismatch", "reassign")
+JOBS: Final = ("skew", "load", "fleet", "offsets", "history", "mismatch", "reassign")
 """Each is the name of a job, and of its folder."""
 
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "load": ["records.csv", "--groups", "groups.jsonl"],
     "fleet": ["groups.jsonl", "--topics", "topics.jsonl"],
     "offsets": ["offsets.csv"],
+    "history": ["offsets.csv"],
     "reassign": ["placements.csv", "--brokers", "brokers.csv"],
 }
 
@@ -53,7 +54,7 @@ def test_executors_import_tasks_alone(watched, imported, write, tmp_path):
     assert not {name for name in pipeline if name.endswith((".answer", ".report", ".summary"))}
     assert {f"service.pipeline.analyses.{name}.scan" for name in ("skew", "mismatch")} <= pipeline
     assert {f"service.pipeline.analyses.fleet.{name}" for name in ("assignments", "placements")} <= pipeline
-    assert {"service.pipeline.spark.offsets.tasks.records", "service.pipeline.spark.tasks.group_requests"} <= pipeline
+    assert {"service.pipeline.spark.tasks.coordinator_records", "service.pipeline.spark.tasks.group_requests"} <= pipeline
 
 
 SCAN = """

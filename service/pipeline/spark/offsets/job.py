@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Observation, types
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.spark.errors import WrongSource
-from service.pipeline.spark.io import reading
+from service.pipeline.spark.io import coordinator_records, reading
 from service.pipeline.spark.io.columns import corrupt, integer, line, milliseconds
 from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.job import Pipeline
@@ -28,9 +28,6 @@ NAMED: Final = 20
 
 MOST_SNAPSHOTS: Final = 1000
 
-COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
-"""Of the records."""
-
 
 def run(
     pipeline: Pipeline,
@@ -44,7 +41,7 @@ def run(
     **_: Any,
 ) -> Outcome:
     """Read every record once, and keep the latest of each key."""
-    raw = _records(pipeline, records)
+    raw = coordinator_records.read(pipeline.spark, records)
     ends = None if log_end is None else _log_ends(pipeline, log_end, as_of)
     times = [as_of]
     if ends is not None and "at" in ends.rows.columns:
@@ -67,34 +64,6 @@ def run(
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
-
-
-def _records(pipeline: Pipeline, source: Source) -> DataFrame:
-    """The input of ``tasks.records``: keys and values as bytes, and their positions in the log. Text is base64, as in CSV."""
-    frame = reading.read(pipeline.spark, source, COLUMNS)
-    reading.require(frame, COLUMNS, source)
-    kinds = {field.name: field.dataType for field in frame.schema.fields}
-    partition, offset = integer(frame, "partition").try_cast("int"), F.col("offset").try_cast("long")
-    time = milliseconds("timestamp", kinds["timestamp"])
-    fault = F.when(corrupt(frame).isNotNull(), "the line could not be read")
-    for name, value in (("partition", partition), ("offset", offset), ("timestamp", time)):
-        fault = fault.when(F.col(name).isNotNull() & value.isNull(), f"the {name} is unreadable")
-    return frame.select(
-        *(F.when(fault.isNull(), _bytes(name, kinds[name])).alias(name) for name in ("key", "value")),
-        partition.alias("log_partition"),
-        offset.alias("log_offset"),
-        F.coalesce(time, F.lit(-1)).alias("timestamp"),
-        fault.alias("fault"),
-        F.when(fault.isNotNull(), line(frame)).alias("line"),
-    )
-
-
-def _bytes(name: str, kind: types.DataType) -> Column:
-    if not isinstance(kind, types.StringType):
-        return F.col(name).cast("binary")
-    # Text that is not base64 becomes empty bytes, which are unreadable; null would be a tombstone.
-    nothing = F.when(F.col(name).isNotNull(), F.lit(b""))
-    return F.coalesce(F.try_to_binary(name, F.lit("base64")), nothing)
 
 
 @dataclass(frozen=True)

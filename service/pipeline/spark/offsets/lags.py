@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.pipeline.spark.offsets.tasks import group_states, records
+from service.pipeline.spark.offsets.tasks import group_states
+from service.pipeline.spark.tasks import coordinator_records as records
 from service.pipeline.spark.tasks import group_requests
 from service.wire.schemas import GROUP_RECORDS
 

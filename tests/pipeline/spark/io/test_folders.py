@@ -77,7 +77,7 @@ def test_other_folders_are_not_refused(source, into):
 
 
 @pytest.mark.usefixtures("without_spark")
-@pytest.mark.parametrize("job", ["skew", "mismatch", "load", "offsets", "fleet", "reassign"])
+@pytest.mark.parametrize("job", ["skew", "mismatch", "load", "offsets", "history", "fleet", "reassign"])
 def test_nothing_is_written_where_the_source_is(data, job):
     before = sorted(data.rglob("*"))
     options = ["--brokers", "csv:data"] if job == "reassign" else []

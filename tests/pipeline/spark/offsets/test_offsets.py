@@ -22,7 +22,7 @@ from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.offsets import job
 from service.pipeline.spark.offsets.options import RETENTION_MINUTES
 from service.pipeline.spark.offsets.tasks import group_states
-from service.pipeline.spark.offsets.tasks import records as offset_records
+from service.pipeline.spark.tasks import coordinator_records as offset_records
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 from tests.reference.committed_offsets import committed_offsets

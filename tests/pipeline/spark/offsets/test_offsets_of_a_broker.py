@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from service.cli import main
 from service.pipeline.spark.offsets.tasks import group_states
-from service.pipeline.spark.offsets.tasks import records as offset_records
+from service.pipeline.spark.tasks import coordinator_records as offset_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,102 @@
+"""Records of one group → its history, a row for each rebalance: Arrow in, Arrow out. Executors run this."""
+
+import json
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, Final
+
+import pyarrow as pa
+
+from service.core.errors import InvalidQuestion
+from service.decisions.budget import Budget
+from service.decisions.rows.arrays import columns
+from service.histories.answer import HistoryAnswer, HistoryQuestion, Told, answer
+from service.histories.conclusions import conclusion, sentence
+from service.histories.reading import HistorySource
+
+SCHEMA: Final = pa.schema(
+    {
+        **columns("group string, number int, life int, protocol string, began_at long, joined_at long, ended_at long"),
+        **columns("cause string"),
+        "members": pa.list_(pa.string()),
+        **columns("sentence string, members_before int, members_after int, assignor string, moved int, assigned int"),
+        **columns("standstill_least_ms long, standstill_most_ms long, log_partition int, log_offset long"),
+        **columns("missing int, faults int"),
+    }
+)
+"""A row for the group, where ``number`` is null: ``sentence`` is its conclusion, ``missing`` counts the rebalances that left no
+record, ``faults`` the records that cannot be read, ``began_at`` and ``ended_at`` are the first and the last time. And a row for
+each rebalance with its first cause and the place of the record that tells it. Times are in ms since 1970; null is not told."""
+
+NEEDED: Final = ("type", "member", "timestamp", "log_partition", "log_offset", "value")
+"""The columns of a group's records that a history is made of, besides its name."""
+
+SOURCE: Final = "__consumer_offsets"
+
+
+def history_of(records: pa.Table) -> pa.Table:
+    """SCHEMA rows of one group. records : NEEDED and ``group``, as ``tasks.coordinator_records`` gives them, in any order"""
+    table = records.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    group = table["group"][0].as_py()
+    lines = "".join(map(_line, table.to_pylist()))
+    try:
+        told = answer(HistoryQuestion(group, [HistorySource(SOURCE, BytesIO(lines.encode()))]), Budget())
+    except InvalidQuestion:  # only records of members that left, or of other protocols
+        rows = [{"group": group, "sentence": "No record tells of a rebalance.", "missing": 0, "faults": 0}]
+        return pa.Table.from_pylist(rows, SCHEMA)
+    places = list(zip(table["log_partition"].to_pylist(), table["log_offset"].to_pylist(), strict=True))
+    return pa.Table.from_pylist([_head(group, told), *_rebalances(group, told, places)], SCHEMA)
+
+
+def _line(record: dict[str, Any]) -> str:
+    """A record as ``histories.records`` reads it."""
+    value = "null" if record["value"] is None else record["value"]
+    stamp = "" if record["timestamp"] is None or record["timestamp"] < 0 else f'"timestamp": {record["timestamp"]}, '
+    key = json.dumps({"groupId": record["group"], "memberId": record["member"]})
+    return f'{{"record_type": {record["type"]}, {stamp}"key": {key}, "value": {value}}}\n'
+
+
+def _head(group: str, told: HistoryAnswer) -> dict[str, Any]:
+    first, last = told.span_ms or (None, None)
+    return {
+        "group": group,
+        "sentence": conclusion(told),
+        "began_at": first,
+        "ended_at": last,
+        "missing": told.missing,
+        "faults": told.reading.faults_count,
+    }
+
+
+def _rebalances(group: str, answered: HistoryAnswer, places: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    for told in answered.told:
+        rebalance, names = told.rebalance, answered.names
+        first = next(iter(rebalance.causes), None)
+        tells = first.event if first else next(iter(rebalance.events), None)
+        partition, offset = (None, None) if tells is None else places[tells.line - 1]
+        yield {
+            "group": group,
+            "number": rebalance.number,
+            "life": rebalance.life,
+            "protocol": rebalance.protocol,
+            **{f"{name}_at": getattr(rebalance, f"{name}_ms") for name in ("began", "joined", "ended")},
+            "assignor": rebalance.assignor,
+            "log_partition": partition,
+            "log_offset": offset,
+            "cause": "unknown" if first is None else str(first.kind),
+            "members": [] if first is None else [names(member) for member in first.members],
+            "sentence": None if first is None else sentence(first, names),
+            "members_before": None if rebalance.before is None else rebalance.before.count,
+            "members_after": None if rebalance.after is None else rebalance.after.count,
+            **_effects(told),
+        }
+
+
+def _effects(told: Told) -> dict[str, Any]:
+    moves, standstill = told.moves, told.standstill
+    return {
+        "moved": None if moves is None else moves.moved,
+        "assigned": None if moves is None else moves.of,
+        "standstill_least_ms": standstill.least_ms,
+        "standstill_most_ms": standstill.most_ms,
+    }
