@@ -1,7 +1,7 @@
 """Read from logs and records what happened to a consumer group: every rebalance, with its cause and the line that says so.
 
-`texts` are logs of group coordinators and consumers, and records of `__consumer_offsets`, as kafka-console-consumer or
-kafka-dump-log print them, of several brokers and files, in any order. What no line tells is `null`, and `conclusion` and
+`texts` are logs of group coordinators and consumers, records of `__consumer_offsets`, as kafka-console-consumer or kafka-dump-log
+print them, and snapshots, of several brokers and files, in any order. What no line tells is `null`, and `conclusion` and
 `warnings` say so. Times without a `Z` are by a clock whose zone no source tells. As `text/csv` or an Arrow stream the answer is
 the table of rebalances.
 """

@@ -97,7 +97,7 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     rebalances = course.rebalances()
     add_causes(rebalances)
     names = MemberNames(rebalances, course.members)
-    missing = sum(after.number - before.number - 1 for before, after in gaps(rebalances))
+    missing = course.unnumbered + sum(after.number - before.number - 1 for before, after in gaps(rebalances))
     largest = budget._replace(reserve=budget.reserve_largest())
     stored = [each for each in rebalances if each.records][:MOST_CHECKED]
     checks = {id(each): check(each, names, largest) for each in stored}

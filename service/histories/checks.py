@@ -69,7 +69,11 @@ def _question(rebalance: PastRebalance) -> GroupQuestion | None:
     for each in members.values():
         for topic, i in (*(each.assigned or ()), *(each.claimed or ())):
             ids[topic].add(i)
-    if not ids or any(len(each) != max(each) + 1 for each in ids.values()):
+    if (
+        not ids
+        or any(each.claimed is None for each in members.values())
+        or any(len(each) != max(each) + 1 for each in ids.values())
+    ):
         return None
     topics = [{"topic_name": topic, "partitions_count": len(each)} for topic, each in sorted(ids.items())]
     rows: list[Json] = [

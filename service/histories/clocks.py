@@ -70,10 +70,27 @@ def align(reading: SourcesRead) -> Aligned:
     anchors = [_anchors(events) for events in by_source]
     zones = [next((event.at.clock for event in events if event.at), None) for events in by_source]
     timed = [i for i in range(count) if zones[i] is not None]
-    first = min(timed, key=lambda i: (zones[i] != UTC_CLOCK, -len(anchors[i])), default=0)
-    clocks: dict[int, SourceClock] = {first: SourceClock(0)} if timed else {}
-    known: Anchors = dict(anchors[first]) if timed else {}
-    left = [i for i in timed if i != first]
+    clocks = _connected(anchors, sorted(timed, key=lambda i: -len(by_source[i])))
+    reference = next((i for i in clocks if zones[i] == UTC_CLOCK), next(iter(clocks), 0))
+    clock = (zones[reference] if timed else None) or LOCAL_CLOCK
+    base = clocks[reference].shift_ms or 0 if timed else 0
+    ordered = [
+        clocks[i]._replace(shift_ms=(clocks[i].shift_ms or 0) - base)
+        if i in clocks
+        else SourceClock(0 if zones[i] == clock or count == 1 else None)
+        for i in range(count)
+    ]
+    placed = sorted(_placed(by_source, ordered), key=lambda each: (each[0], each[2].source, each[2].line))
+    unplaced = [event for i in range(count) if ordered[i].shift_ms is None for event in by_source[i]]
+    events = [(at, event) for _, at, event in placed]
+    return Aligned(events, clock, ordered, list(_notes(reading, ordered, zones, by_source, events)), unplaced)
+
+
+def _connected(anchors: list[Anchors], sources: list[int]) -> dict[int, SourceClock]:
+    """The clocks of the sources that share events with the first, or with one that does; by the clock of the first."""
+    clocks = {i: SourceClock(0) for i in sources[:1]}
+    known: Anchors = dict(anchors[sources[0]]) if sources else {}
+    left = sources[1:]
     while left:
         found = max(left, key=lambda i: len(anchors[i].keys() & known.keys()))
         if not anchors[found].keys() & known.keys():
@@ -81,14 +98,7 @@ def align(reading: SourcesRead) -> Aligned:
         clocks[found] = _shifted(anchors[found], known)
         known = {key: at + (clocks[found].shift_ms or 0) for key, at in anchors[found].items()} | known
         left.remove(found)
-    clock = zones[first] or LOCAL_CLOCK
-    for i in left:
-        clocks[i] = SourceClock(0 if zones[i] == clock else None)
-    ordered = [clocks.get(i, SourceClock(0 if count == 1 else None)) for i in range(count)]
-    placed = sorted(_placed(by_source, ordered), key=lambda each: (each[0], each[2].source, each[2].line))
-    unplaced = [event for i in range(count) if ordered[i].shift_ms is None for event in by_source[i]]
-    events = [(at, event) for _, at, event in placed]
-    return Aligned(events, clock, ordered, list(_notes(reading, ordered, zones, by_source, events)), unplaced)
+    return clocks
 
 
 def _anchors(events: list[ToldEvent]) -> Anchors:
@@ -155,7 +165,7 @@ def _notes(
             agree = f", which agree to {seconds(clock.spread_ms)}" if clock.shared > 1 else ""
             yield f"The clock of {name} {by}, by {counted(clock.shared, 'shared event')}{agree}."
         if clock.shift_ms is None and zone is not None:
-            yield f"The clock of {name} shares no event with the others and tells no zone: its times are not used."
+            yield f"The clock of {name} shares no event with the others and tells another zone, or none: its times are not used."
         if zone is None and any(event.source == names.index(name) for event in reading.events) and len(names) > 1:
             yield f"The lines of {name} have no time."
     equal = [i for i, clock in enumerate(clocks) if clock.shift_ms == 0 and zones[i] == LOCAL_CLOCK]

@@ -28,7 +28,7 @@ def conclusion(answer: HistoryAnswer) -> str:
     count = len(answer.told) + answer.missing
     span = answer.span_ms
     within = "" if span is None else f" in {seconds(span[1] - span[0])}"
-    least = "At least " if answer.reading.dropped else ""
+    least = "At least " if answer.reading.dropped or answer.course.unnumbered else ""
     if not count:
         lines = sum(answer.reading.told)
         return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} that tell of it{within}."
@@ -111,6 +111,8 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
     if len(lives) > 1:
         again = "it was deleted or expired, or the sources are of several groups of this name"
         yield f"The group began to count again {counted(len(lives) - 1, 'time')}: {again}."
+    if answer.course.unnumbered:
+        yield "Snapshots of a classic group tell no generation: between two with other members there was a rebalance, or more."
     last = told[-1] if told else None
     if last is not None and last.rebalance.ended_ms is None and last.rebalance.protocol == "classic":
         yield f"No source tells the end of {_number(last)}: the log is cut, or it was not over."

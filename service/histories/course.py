@@ -14,7 +14,7 @@ from service.histories.causes import Why, broker_reason, client_reason
 from service.histories.client_log import NEW
 from service.histories.events import Kind, Partition, StoredMember, ToldEvent
 
-NUMBERED: Final = (Kind.PREPARING, Kind.STABILIZED, Kind.BUMPED, Kind.RECORDED)
+NUMBERED: Final = (Kind.PREPARING, Kind.STABILIZED, Kind.BUMPED, Kind.RECORDED, Kind.SEEN)
 """Kinds of events whose generation is the group's at that time."""
 
 FIRST_EPOCH: Final = 2
@@ -99,7 +99,11 @@ class PastRebalance:
 
 
 class History:
-    """Takes the events in the order of time, and has the rebalances that they tell of."""
+    """Takes the events in the order of time, and has the rebalances that they tell of.
+
+    moves : when a coordinator loaded or unloaded the group; members : what is known of them
+    unnumbered : how often snapshots alone tell that the members have changed, without a generation
+    """
 
     def __init__(self) -> None:
         self.found: dict[tuple[int, int], PastRebalance] = {}
@@ -112,6 +116,8 @@ class History:
         self._joined, self._gone = set[str](), dict[str, Cause | None]()
         self._epochs: dict[str, int] = {}
         self._hash: object = None
+        self.unnumbered = 0
+        self._seen: set[str] | None = None
         self._asked: dict[object, ToldEvent] = {}
         self._late: dict[str, list[tuple[int | None, ToldEvent]]] = {}
 
@@ -142,6 +148,7 @@ class History:
             Kind.ASKS: self._ask,
             Kind.POLLS_LATE: self._poll_late,
             Kind.LED: self._lead,
+            Kind.SEEN: self._see,
         }.get(event.kind)
         if reader is not None:
             reader(at_ms, event)
@@ -302,6 +309,23 @@ class History:
             self._roster = {self._name(name, None): name for name in members}
             self._complete = True
             rebalance.after = Roster(dict(self._roster), len(members), complete=True)
+
+    def _see(self, _: int | None, event: ToldEvent) -> None:
+        """A snapshot has the whole group; that of a classic one, of the last generation that is told."""
+        number, members = event.generation or self._latest, event.says["members"]
+        if not number:
+            self.unnumbered += self._seen not in (None, {*members})
+            self._seen = {*members}
+            return
+        rebalance = self._of(number, event, event.says["protocol"])
+        self.members = members | self.members
+        rebalance.assignor = rebalance.assignor or event.says["assignor"]
+        if rebalance.after is None or not rebalance.after.complete:
+            self._roster = {each.instance_id or each.member_id: each.member_id for each in members.values()}
+            self._complete, self._joined = True, self._joined | members.keys()
+            rebalance.after = Roster(dict(self._roster), len(members), complete=True)
+        if rebalance.assigned is None and {*rebalance.after.members.values()} == members.keys():
+            rebalance.assigned = {name: each.assigned for name, each in members.items()}
 
     def _hear(self, rebalance: PastRebalance) -> None:
         """Let the logs of members tell causes that the coordinator is not told."""

@@ -13,6 +13,7 @@ from service.histories.broker_log import BrokerLog
 from service.histories.client_log import MARKS, ClientLog
 from service.histories.events import ToldEvent
 from service.histories.records import RecordsOfGroup
+from service.histories.snapshots import Snapshots
 
 BLOCK: Final = 1 << 20
 LONGEST_LINE: Final = 1 << 24
@@ -86,8 +87,8 @@ def read(sources: Iterable[HistorySource], group_id: str) -> SourcesRead:
 
 
 def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> None:
-    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"', *MARKS}
-    broker, client, records = BrokerLog(group_id, source), ClientLog(group_id, source), RecordsOfGroup(group_id, source)
+    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"', b'"snapshot_version"', *MARKS}
+    readers = _Readers(group_id, source)
     number = told = 0
     for number, line in _lines(file, source, reading):
         if number % CHECKED_LINES == 0:
@@ -95,7 +96,7 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
         events = list[ToldEvent]()
         if any(needle in line for needle in needles):
             try:
-                events = _events(number, line.decode(errors="replace").rstrip("\r\n"), records, client, broker)
+                events = readers.take(number, line.decode(errors="replace").rstrip("\r\n"))
             except ValueError as error:
                 reading.fault(source, number, str(error))
         if not events and b"roup" in line and len(reading.others) <= MOST_OTHERS:
@@ -109,13 +110,20 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
     reading.told.append(told)
 
 
-def _events(number: int, text: str, records: RecordsOfGroup, client: ClientLog, broker: BrokerLog) -> list[ToldEvent]:
-    found = records.take(number, text)
-    if not found:
-        plain = _plain(text)
-        said = client.take(number, plain)
-        found = broker.take(number, plain) if said is None else said
-    return found
+class _Readers:
+    """The readers of all forms, for one group in one source."""
+
+    def __init__(self, group_id: str, source: int) -> None:
+        self._documents = Snapshots(group_id, source).take, RecordsOfGroup(group_id, source).take
+        self._logs = ClientLog(group_id, source).take, BrokerLog(group_id, source).take
+
+    def take(self, number: int, text: str) -> list[ToldEvent]:
+        """The events of a line. Raises ValueError for one that cannot be read."""
+        for readers, line in ((self._documents, text), (self._logs, _plain(text))):
+            for read_line in readers:
+                if (found := read_line(number, line)) is not None:
+                    return found
+        return []
 
 
 def _plain(text: str) -> str:

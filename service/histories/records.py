@@ -67,11 +67,11 @@ class RecordsOfGroup:
             CURRENT: self._current,
         }
 
-    def take(self, number: int, line: str) -> list[ToldEvent]:
-        """The events of a line. Raises ValueError for a record that cannot be read."""
+    def take(self, number: int, line: str) -> list[ToldEvent] | None:
+        """The events of a line; None if it has no record. Raises ValueError for a record that cannot be read."""
         found = _record(line)
         if found is None:
-            return []
+            return None
         at, of_type, key, value = found
         if of_type not in self._readers or key.get("group", key.get("groupId")) != self.group_id:
             return []

@@ -1,0 +1,47 @@
+"""Snapshots of a cluster, as ``partition-allocator snapshot`` writes them: who is in the group, and has what, at a time."""
+
+import json
+from typing import Final
+
+from service.core.documents import Json
+from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
+from service.histories.times import LineTime, stamp_of
+
+MARK: Final = '"snapshot_version"'
+PIECE: Final = '{"group":'
+"""How a group's own line begins, in the form ``jsonl``, whose first line has the time."""
+
+
+class Snapshots:
+    """Reads the lines of one group. at : of the last snapshot"""
+
+    def __init__(self, group_id: str, source: int) -> None:
+        self.group_id, self.source = group_id, source
+        self.at: LineTime | None = None
+
+    def take(self, number: int, line: str) -> list[ToldEvent] | None:
+        """The group in the snapshot on a line; None if the line has none. Raises ValueError for a snapshot that is cut."""
+        if MARK not in line[:SHOWN] and not line.startswith(PIECE):
+            return None
+        document = json.loads(line)
+        whole = document.get("snapshot", document)
+        if "taken_at" in whole:
+            self.at = stamp_of(whole["taken_at"])
+        groups = [whole["group"]] if "group" in whole else whole.get("groups", ())
+        return [self._event(number, line, each) for each in groups if each["group_id"] == self.group_id and "members" in each]
+
+    def _event(self, number: int, line: str, group: Json) -> ToldEvent:
+        members = {each["member_id"]: _member(each) for each in group["members"]}
+        says = {"members": members, "assignor": group.get("assignor"), "protocol": group.get("group_protocol", "classic")}
+        epoch = group.get("group_epoch", group.get("generation_id"))
+        return ToldEvent(self.source, number, self.at, Kind.SEEN, line[:SHOWN], None, epoch, says)
+
+
+def _member(row: Json) -> StoredMember:
+    owned: frozenset[Partition] = frozenset(
+        (part["topic_name"], i) for part in row.get("owned_partitions") or () for i in part["partition_ids"]
+    )
+    return StoredMember(
+        row["member_id"], row.get("instance_id"), row.get("client_id"), row.get("host"), row.get("rack_id"),
+        tuple(row.get("topic_names") or ()), owned,
+    )  # fmt: skip
