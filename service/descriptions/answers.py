@@ -107,7 +107,8 @@ def understood(description: Description) -> str:
 def _topics(description: Description) -> Iterator[str]:
     """The topics and the brokers."""
     topics = description.topics
-    used = {broker for topic in topics for placed in topic.get("placements") or () for broker in placed["replicas"]}
+    rows = [placed for topic in topics for placed in topic.get("placements") or ()]
+    used = {broker for row in rows for broker in (*row["replicas"], *row.get("removing_replicas", ()))}
     known = used | {broker["broker_id"] for broker in description.brokers}
     brokers = counted(len(known), "broker")
     on = f" on {f'{len(used):,} of ' * (len(used) < len(known))}{brokers}" if used else ""

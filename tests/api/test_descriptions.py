@@ -93,6 +93,12 @@ def test_a_text_of_which_nothing_is_read_is_an_error(client: FlaskClient) -> Non
     assert client.post(PATH, data="x", content_type="text/html").status_code == 415
 
 
+def test_a_broker_that_is_being_left_still_has_the_topic(client: FlaskClient) -> None:
+    row = "Topic: t\tPartition: 0\tLeader: 3\tReplicas: 4,1,3\tIsr: 3,1\tAdding Replicas: 4\tRemoving Replicas: 3\n"
+    answer = client.post(PATH, json={"texts": [row, "broker,rack\n3,a\n"]}).json
+    assert answer["conclusion"].startswith("Read 1 topic (1 partition) on 3 brokers.")
+
+
 def drawn(seed: int) -> Any:
     """Texts of a cluster with racks of all, some or no brokers, and of groups; and what is in them."""
     draw = random.Random(seed)
