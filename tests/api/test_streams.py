@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 
 from service.api.streams import EXAMPLE
@@ -171,3 +174,53 @@ def test_subtopologies_are_not_gone_through_for_each_client():
     clients = [{"process_id": f"00000000-0000-0000-0000-{i:012}", "threads_count": 1} for i in range(50)]
     answer(StreamsQuestion(subtopologies=rows, member_protocol="classic", clients=clients), Budget())
     assert rows.times < len(clients)
+
+
+def of(rows, name):
+    """The members of each task, by (subtopology_id, task_id)."""
+    found = {}
+    for row in rows:
+        for part in row.get(name) or ():
+            for task in part["task_ids"]:
+                found.setdefault((part["subtopology_id"], task), set()).add(row["member_id"])
+    return found
+
+
+def test_the_conclusion_counts_active_tasks_and_those_that_move(client):
+    said = set()
+    for seed in range(200):
+        draw = random.Random(seed)
+        sizes = [draw.randint(1, 4) for _ in range(draw.randint(1, 3))]
+        every = [(str(i), task) for i, size in enumerate(sizes) for task in range(size + draw.choice([0, 0, 1]))]
+        subtopologies = [{"subtopology_id": str(i), "tasks_count": size, "stateful": True} for i, size in enumerate(sizes)]
+        members = [{"member_id": f"m{i}", "process_id": f"p{draw.randint(0, 2)}"} for i in range(draw.randint(1, 4))]
+        for task in every if draw.random() < 0.8 else ():
+            for name in draw.sample(["active_tasks", "standby_tasks"], draw.choice([0, 1, 1, 2])):
+                rows = draw.choice(members).setdefault(name, [])
+                rows.append({"subtopology_id": task[0], "task_ids": [task[1]]})
+        answer = client.post(
+            PATH, json={"subtopologies": subtopologies, "members": members, "num_standby_replicas": draw.choice([0, 1, 2])}
+        ).json
+        if "conclusion" not in answer:
+            continue  # a member that has a task twice
+        text, counts = answer["conclusion"], answer["member_load"]["active_tasks"]["counts"]
+        numbers = [int(number) for number in re.findall(r"\d+", text.split(";")[0])]
+        assert numbers == [len(members), *sorted({min(counts), max(counts)})], (seed, text)
+        before, now = of(members, "active_tasks"), of(answer["assignments"], "active_tasks")
+        warm, exist = of(members, "standby_tasks"), {(str(i), task) for i, size in enumerate(sizes) for task in range(size)}
+        moved = {task for task in before.keys() & exist if not now[task] & before[task]}
+        found = re.search(r"(\d+) of (\d+) tasks? that members had moves?(?:, (\d+) of them to)?", text)
+        had = (before.keys() | warm.keys()) & exist
+        kept = had - before.keys()
+        if found:
+            promoted = {task for task in had if task not in before or task in moved if now[task] & warm.get(task, set())}
+            assert int(found[3] or 0) == len(promoted), (seed, text)
+            assert len(moved) <= int(found[1]) <= len(moved | kept), (seed, text)
+            assert len(before.keys() & exist) <= int(found[2]) <= len(had), (seed, text)
+        else:
+            assert not before.keys() & exist, (seed, text)
+        missing = sum(row["missing"] for row in answer["missing_standby_tasks"])
+        told = re.search(r"(\d+) standby tasks? (?:is|are) missing", " ".join(answer.get("warnings", ())))
+        assert int(told[1] if told else 0) == missing, seed
+        said |= {found is not None, told is not None, "moves" in text}
+    assert said == {True, False}
