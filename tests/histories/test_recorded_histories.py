@@ -12,8 +12,8 @@ import pytest
 from partition_allocator import Rejected, history
 from tests.support.recordings import RUNS, Group, at_ms, groups, kind_of, shown
 
-KINDS: Final = ("broker", "records", "formatted", "clients")
-SOURCES: Final = (*((kind,) for kind in KINDS), KINDS)
+KINDS: Final = ("broker", "records", "formatted", "clients", "snapshots")
+SOURCES: Final = (*((kind,) for kind in KINDS[:-1]), ("broker", "clients"), KINDS)
 
 ALSO: Final = {
     "leave": {"leave_or_expiry"},
@@ -57,7 +57,11 @@ def every() -> list[Any]:
 @pytest.mark.parametrize(("group", "kinds"), every())
 def test_what_is_told_of_a_recorded_group_is_true(group: Group, kinds: tuple[str, ...]) -> None:
     """From brokers' logs, from records in two forms, from the logs of clients, and from all of these together."""
-    judge(group, of_kinds(group, *kinds))
+    answer = judge(group, of_kinds(group, *kinds))
+    if kinds == KINDS:
+        told = [[cause["kind"] for cause in each["causes"]] for each in answer["rebalances"]]
+        assert all(told), "every cause is told"
+        assert not any("unknown" in each for each in told), "by some source"
 
 
 def judge(group: Group, sources: dict[str, str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 
@@ -15,31 +14,10 @@ from service.histories.reading import HistorySource
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "histories"
 RUNS = sorted(each.name for each in FOLDER.iterdir() if each.is_dir())
-WEAKER = {
-    "leave": {"leave_or_expiry"},
-    "session_expired": {"leave_or_expiry"},
-    "poll_interval_exceeded": {"leave", "leave_or_expiry", "session_expired"},
-    "new_partitions": {"leader_metadata", "topic_metadata", "subscription_or_topics"},
-    "subscription": {"subscription_or_topics"},
-}
-"""What is true of an event, too, if its sources tell no more. A consumer group's coordinator is not told why a member leaves."""
-
-STEPS = {"unknown", "cooperative_revocation"}
-AFTER_MS = 35_000
-"""Longest time from an event to its rebalance: a session expires, a leader looks at metadata."""
-
 SOURCES = {
-    "log": ("broker",),
-    "records": ("records",),
-    "formatted": ("formatted",),
     "log and records": ("broker", "records"),
-    "log and clients": ("broker", "c1", "c2", "c3", "e1", "e2"),
     "all": ("broker", "records", "formatted", "c1", "c2", "c3", "e1", "e2", "snapshots"),
 }
-
-
-def ms(text):
-    return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def told(run, group, prefixes):
@@ -48,41 +26,6 @@ def told(run, group, prefixes):
         return answer(HistoryQuestion(group, [HistorySource(each.name, BytesIO(each.read_bytes())) for each in files]), Budget())
     except InvalidQuestion:
         return None
-
-
-@pytest.mark.parametrize("which", SOURCES)
-@pytest.mark.parametrize("run", RUNS)
-def test_no_cause_is_invented_and_none_is_missed(run, which):
-    truth = json.loads((FOLDER / run / "truth.json").read_text())
-    for group, of_group in truth["groups"].items():
-        history = told(run, group, SOURCES[which])
-        if history is None:
-            assert which in {"records", "formatted"}
-            continue
-        names = {member_id: name for name, member in of_group["members"].items() for member_id in member["member_ids"]}
-        names |= {member["instance_id"]: name for name, member in of_group["members"].items() if member["instance_id"]}
-        events = [each for each in truth["events"] if each.get("group_id") == group and each["causes"]]
-        found = set()
-        for cause, at_ms in (
-            (cause, each.rebalance.at_ms) for each in history.told for cause in each.rebalance.causes if cause.kind not in STEPS
-        ):
-            members = {names.get(each) or history.names(each) for each in cause.members}
-            caused = [
-                (event["at"], true)
-                for event in events
-                for true in event["causes"]
-                if cause.kind in {true, *WEAKER.get(true, ())}
-                and (not members or event.get("member") is None or event["member"] in members)
-                and (at_ms is None or -500 <= at_ms - ms(event["at"]) <= AFTER_MS)
-            ]
-            assert caused, (group, cause.kind, members, at_ms)
-            found |= set(caused)
-        missed = {(event["at"], true) for event in events for true in event["causes"]} - found
-        unknown = history.missing + sum(
-            not each.rebalance.causes or each.rebalance.causes[0].kind == "unknown" for each in history.told
-        )
-        if (run, which) != ("migration", "formatted"):  # the formatter prints no records of consumer groups
-            assert len(missed) <= unknown, (group, missed)
 
 
 @pytest.mark.parametrize(

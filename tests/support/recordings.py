@@ -51,11 +51,11 @@ class Group:
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """The texts of its brokers, of its records and of its clients, by name."""
+        """The texts of its brokers, of its records, of its clients and of snapshots, by name."""
         return {
             name: text
             for name, text in texts(self.run).items()
-            if name in ("records.txt", "formatted.txt", *(f"{member}.log" for member in self.known["members"]))
+            if name in ("records.txt", "formatted.txt", "snapshots.jsonl", *(f"{member}.log" for member in self.known["members"]))
             or name.startswith("broker")
         }
 
@@ -138,8 +138,9 @@ def at_ms(event: dict[str, Any]) -> int:
 
 
 def kind_of(name: str) -> str:
-    """What a source of this name is: ``broker``, ``records``, ``formatted`` or ``clients``."""
-    return {"broker": "broker", "records": "records", "formatted": "formatted"}.get(re.split(r"[-.]", name)[0], "clients")
+    """What a source of this name is: ``broker``, ``records``, ``formatted``, ``snapshots`` or ``clients``."""
+    first = re.split(r"[-.]", name)[0]
+    return first if first in ("broker", "records", "formatted", "snapshots") else "clients"
 
 
 def shown(group_id: str, sources: dict[str, str]) -> set[int]:
@@ -153,6 +154,7 @@ def shown(group_id: str, sources: dict[str, str]) -> set[int]:
         ),
         "formatted": (rf'"group":"{group}"\}}\}},"value":[^\[]*"generation":(\d+)[^\[]*"members":\[\{{',),
         "records": (),
+        "snapshots": (),
     }
     found = set()
     for name, text in sources.items():
