@@ -45,9 +45,9 @@ SLOWEST = (
 )
 """They begin first, in this order, so that no worker waits for another's last test."""
 
-SHARED = ("tests/live", "tests/page", "tests/runs", "tests/server", "tests/pipeline/spark")
-"""The files of each of these folders go to one worker: they share a broker, a browser, kernels, servers, and a Spark, which would
-take a minute to start and to warm up a second time."""
+SHARED = ("tests/clients", "tests/core", "tests/live", "tests/page", "tests/runs", "tests/server", "tests/pipeline/spark")
+"""The files of each of these folders go to one worker: they share JVMs, kernels, a broker, a browser, servers, and a Spark, which
+would take a minute to start and to warm up a second time."""
 
 WITH_BROKER = (
     "tests/clients/test_real_consumers.py",
@@ -66,6 +66,7 @@ WITH_SERVER = (
     "tests/contract/test_page.py",
     "tests/bench/test_harness.py",
     "tests/demo/test_demo.py",
+    "tests/docs/test_distribution.py",
     "tests/clients/test_many_groups.py",
     "tests/api/test_partition_counts.py",
     "tests/api/test_rebalances_limits.py",

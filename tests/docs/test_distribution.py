@@ -71,8 +71,8 @@ def installed(wheel, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("environment") / "venv"
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(command, check=True, env=without_checkout())
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-compile", "--no-deps", "--no-index"]
+    subprocess.run([*command, str(wheel)], check=True, env=without_checkout())
     (site,) = folder.glob("lib/python*/site-packages")
     # A path file's entries are not searched for path files, so an editable install of this checkout stays outside.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
