@@ -61,7 +61,7 @@ def standstill(
     previous : the one with the number before; members : what records tell of them; cooperative : if it is known
     interrupted : those before it that did not end; open_ms : when the first of them took partitions, None: not told
     """
-    if rebalance.before is not None and rebalance.before.complete and not rebalance.before.members:
+    if rebalance.number == 1 or (rebalance.before is not None and rebalance.before.complete and not rebalance.before.members):
         return WithoutReader(0, 0)  # nobody had a partition to lose
     joined, ended = rebalance.joined_ms, rebalance.ended_ms
     if ended is None or (rebalance.after is not None and rebalance.after.count == 0):

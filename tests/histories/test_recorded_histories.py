@@ -25,7 +25,7 @@ ALSO: Final = {
 """Cause of the script → what is true of it, too, where a source tells less."""
 UNDER_WAY: Final = {"unknown", "cooperative_revocation"}
 """What a rebalance may come from besides."""
-LATE_MS: Final = 400
+LATE_MS: Final = 150
 """A client revokes so long before its coordinator hears of it, and is told so long after it."""
 
 
