@@ -233,6 +233,7 @@ def what_else_is_said(body: dict[str, Any], answer: dict[str, Any], before: Kafk
     returns = {i for key, now in before.replicas.items() for i in now if i not in planned(answer, key, now)}
     assert set(answer["rollback_needs"]) == (back & returns) - alive
     parts = next((each for each in answer["effects"] if each.startswith("Of the ")), None)
+    assert "keep the limits of" not in str(parts) or any({"max_replicas", "capacity_bytes"} & {*each} for each in body["brokers"])
     if parts:
         assert sum(map(int, re.findall(r"(?:, | and )([\d]+) (?:leave|keep|even|raise|bring|are)", parts))) == int(
             parts.split()[2]

@@ -32,7 +32,7 @@ QUIET: Final = ("Stable", "Empty", "Dead")
 REASONS: Final = {
     "no_member": "no member is left",
     "no_subscriber": "no member subscribes to {topic}",
-    "not_assigned": "its members are assigned none of them",
+    "not_assigned": "assigned to no member",
 }
 
 
@@ -50,7 +50,7 @@ def warnings(answer: RebalancesAnswer) -> list[str]:
         bounds = "; ".join(f"{_name(way)} {_range(way.outcome.totals.idle)}" for way in ways)
         found.append(f"Depending on when members heartbeat and poll, partitions are without a reader for, in all: {bounds}.")
     slow = [(way, *way.slow) for way in ways if way.slow is not None]
-    if slow:
+    if any(outcome.totals.idle.sum_ms for _, _, outcome in slow):
         order = sorted(slow, key=lambda each: each[2].totals.idle.sum_ms)
         named = "; ".join(f"{_name(way)} {seconds(outcome.totals.idle.sum_ms)}" for way, _, outcome in order)
         found.append(f"If members polled every {seconds(slow[0][1].timing.poll_interval_ms)}, in all: {named}.")
@@ -134,11 +134,11 @@ def _idle(way: Way) -> str:
     if not idle.most_sum_ms:
         return _never(way)
     depends = "" if idle.least_sum_ms == idle.most_sum_ms else f" ({_range(idle)}, depending on when members heartbeat and poll)"
-    most = "" if idle.longest_ms == idle.most_longest_ms else f", at most {seconds(idle.most_longest_ms)}"
+    longest, most = seconds(idle.longest_ms), seconds(idle.most_longest_ms)
     which = "partitions that get a reader again" if way.outcome.end.unread else "partitions"
     return (
         f"; {which} are without a reader for {seconds(idle.sum_ms)} in all{depends}, summed over partitions{_polls(way)}; "
-        f"the longest of a partition {seconds(idle.longest_ms)}{most}"
+        f"the longest of a partition {longest}{f', at most {most}' * (longest != most)}"
     )
 
 

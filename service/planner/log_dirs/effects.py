@@ -23,7 +23,7 @@ def conclusion(
     """
     outside = np.flatnonzero(plan.outside).astype(np.int32)
     failures = list(_not_empty(log_dirs, replicas, partitions))
-    sentences = [*failures, *_main(log_dirs, goal, plan, usage)]
+    sentences = [*failures, *_main(log_dirs, goal, plan, usage, asked=bool(failures))]
     if len(outside):
         sentences.append(f"{_named(log_dirs, outside)} stay{'s' * (len(outside) == 1)} outside the tolerance")
     return " ".join(f"{sentence}." for sentence in sentences), not failures and not len(outside)
@@ -44,15 +44,15 @@ def _not_empty(log_dirs: LogDirs, replicas: DirReplicas, partitions: Int32s) -> 
         yield f"{_named(log_dirs, kept[NAMED:])} keep replicas too"
 
 
-def _main(log_dirs: LogDirs, goal: Goal, plan: LogDirPlan, usage: tuple[DirUsage, DirUsage]) -> Iterator[str]:
-    """What moves."""
+def _main(log_dirs: LogDirs, goal: Goal, plan: LogDirPlan, usage: tuple[DirUsage, DirUsage], *, asked: bool) -> Iterator[str]:
+    """What moves. asked : was something to move that may not?"""
     moves, emptied = plan.moves, _emptied(usage)
     empty = np.flatnonzero(log_dirs.draining & (usage[0].replicas == 0)).astype(np.int32)
     if len(empty):
         yield f"{_named(log_dirs, empty)} ha{'s' if len(empty) == 1 else 've'} no replica of those given"
     if not len(moves):
         if goal.objective != "even":
-            yield "Nothing moves: no rule asks for it"
+            yield "Nothing moves" if asked else "Nothing moves: no rule asks for it"
         elif goal.tolerance is not None and not plan.outside.any():
             yield f"Nothing moves: every directory is within {100 * goal.tolerance:.4g}% of the mean of its broker"
         else:

@@ -126,7 +126,7 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         left, right = _without(old, new), _without(new, old)
         keeps = permits.keeps[permits.sets[partition]]
-        crowded = _crowded(old, len(new), keeps, permits.racks, racks_usable[partition])
+        crowded = _crowded(old, len(new), (keeps, permits.racks, replaced_by), racks_usable[partition])
         begin = at
         enough = len(right) >= len(left)
         # Replaced brokers; then targets on the source's rack; then others to be left, and the rest, which may get no target.
@@ -191,15 +191,22 @@ def _without(brokers: Int32s, others: Int32s) -> Int32s:
 
 
 @inner_kernel
-def _crowded(old: Int32s, factor: int, keeps: Bools, racks: Int32s, racks_usable: int) -> bool:
-    """Is it the strict rack rule that keeps the partition from leaving all replicas that may stay where they are?"""
+def _crowded(old: Int32s, factor: int, of_brokers: tuple[Bools, Int32s, Int32s], racks_usable: int) -> bool:
+    """Is it the strict rack rule that keeps the partition from leaving all replicas that may stay where they are?
+
+    of_brokers : keeps, racks and replaced_by; what is replaced stays on the broker that replaces it
+    """
+    keeps, racks, replaced_by = of_brokers
     stay = on_racks = 0
-    for i in range(len(old)):
-        if keeps[old[i]]:
-            stay += 1
+    homes = np.empty(len(old), np.int32)
+    for broker in old:
+        home = broker if keeps[broker] else replaced_by[broker]
+        if home != NONE:
+            homes[stay] = home
             new_rack = True
-            for j in range(i):
-                new_rack &= not keeps[old[j]] or racks[old[j]] != racks[old[i]]
+            for j in range(stay):
+                new_rack &= racks[homes[j]] != racks[home]
+            stay += 1
             on_racks += new_rack
     stay = min(stay, factor)
     return min(factor, racks_usable) - on_racks > factor - stay
