@@ -58,7 +58,8 @@ class SourcesRead:
 
     names : of the sources; lines : how many each has; told : how many of them are of the group
     events : in the order of sources and lines; dropped : how many more there were than MOST_EVENTS
-    others : other groups that they tell of; faults : the first MOST_OTHERS lines that cannot be read, of faults_count
+    others : groups that those tell of which tell nothing of this one
+    faults : the first MOST_OTHERS lines that cannot be read, of faults_count
     """
 
     names: list[str] = field(default_factory=list)
@@ -89,7 +90,7 @@ def read(sources: Iterable[HistorySource], group_id: str) -> SourcesRead:
 def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> None:
     needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"', b'"snapshot_version"', *MARKS}
     readers = _Readers(group_id, source)
-    number = told = 0
+    number, told, others = 0, 0, set[str]()
     for number, line in _lines(file, source, reading):
         if number % CHECKED_LINES == 0:
             check_time()
@@ -99,15 +100,16 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
                 events = readers.take(number, line.decode(errors="replace").rstrip("\r\n"))
             except ValueError as error:
                 reading.fault(source, number, str(error))
-        if not events and b"roup" in line and len(reading.others) <= MOST_OTHERS:
+        if not (told or events) and b"roup" in line and len(others) <= MOST_OTHERS:
             match = _OTHER.search(line.decode(errors="replace"))
-            reading.others |= {match["group"] or match["own"]} - {group_id} if match else set()
+            others |= {match["group"] or match["own"]} - {group_id} if match else set()
         told += bool(events)
         room = MOST_EVENTS - len(reading.events)
         reading.events += events[:room]
         reading.dropped += len(events[room:])
     reading.lines.append(number)
     reading.told.append(told)
+    reading.others |= set() if told else others
 
 
 class _Readers:

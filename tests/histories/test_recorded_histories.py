@@ -176,3 +176,9 @@ def test_a_group_of_which_nothing_is_told_is_not_taken_for_another() -> None:
     """Its name begins like those of groups that are."""
     with pytest.raises(Rejected, match="They tell of orders and orders-eu"):
         ask("order", of_kinds(recorded()["old-two-groups-orders"], "broker", "records"))
+
+
+def test_only_sources_that_tell_nothing_are_said_to_tell_of_others() -> None:
+    """The log of e2 names no group; the broker's tells of both."""
+    group = recorded()["old-two-groups-orders-eu"]
+    assert "Nothing in e2.log tells what happened to this group." in ask(group.group_id, group.sources)["warnings"]
