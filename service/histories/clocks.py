@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from service.core.printable import all_of, counted
 from service.histories.events import Kind, ToldEvent
 from service.histories.reading import SourcesRead
-from service.histories.times import LOCAL_CLOCK, UTC_CLOCK, seconds
+from service.histories.times import DAY_CLOCK, DAY_MS, LOCAL_CLOCK, UTC_CLOCK, seconds, written
 
 SHARED: Final = {
     Kind.STABILIZED: "joined",
@@ -160,10 +160,14 @@ def _notes(
     names = reading.names
     for name, clock, zone in zip(names, clocks, zones, strict=True):
         if clock.shared and clock.shift_ms is not None and max(abs(clock.shift_ms), clock.spread_ms) >= SAID_MS:
-            ahead = "behind" if clock.shift_ms > 0 else "ahead"
-            by = f"is {seconds(abs(clock.shift_ms))} {ahead}"
             agree = f", which agree to {seconds(clock.spread_ms)}" if clock.shared > 1 else ""
-            yield f"The clock of {name} {by}, by {counted(clock.shared, 'shared event')}{agree}."
+            by = f"by {counted(clock.shared, 'shared event')}{agree}"
+            if zone == DAY_CLOCK:
+                date = written(clock.shift_ms + DAY_MS // 2, LOCAL_CLOCK)[:10]
+                yield f"The times of {name} have no date: they begin on {date}, {by}."
+            else:
+                ahead = "behind" if clock.shift_ms > 0 else "ahead"
+                yield f"The clock of {name} is {seconds(abs(clock.shift_ms))} {ahead}, {by}."
         if clock.shift_ms is None and zone is not None:
             yield f"The clock of {name} shares no event with the others and tells another zone, or none: its times are not used."
         if zone is None and any(event.source == names.index(name) for event in reading.events) and len(names) > 1:

@@ -182,3 +182,10 @@ def test_only_sources_that_tell_nothing_are_said_to_tell_of_others() -> None:
     """The log of e2 names no group; the broker's tells of both."""
     group = recorded()["old-two-groups-orders-eu"]
     assert "Nothing in e2.log tells what happened to this group." in ask(group.group_id, group.sources)["warnings"]
+
+
+def test_times_without_a_date_get_that_of_the_other_sources() -> None:
+    """Logback's layout prints the time of day."""
+    group = recorded()["java-comes-and-goes-payments"]
+    warnings = ask(group.group_id, of_kinds(group, "broker", "clients"))["warnings"]
+    assert "The times of c1.log have no date: they begin on 2026-11-29, by 9 shared events, which agree to 59 ms." in warnings
