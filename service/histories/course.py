@@ -5,7 +5,7 @@ sources meet at a number, and a number that no source tells of is a rebalance of
 to count again has been deleted or has expired, and lives once more.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -70,7 +70,7 @@ class PastRebalance:
     began_ms, joined_ms, ended_ms : when the coordinator asked the members to rejoin (or raised the epoch), had them all (or had
         computed the target), and had the assignment (or all members had it); None: not told
     before, after : the members
-    assigned, subscribed, records : member id → its partitions, its topics, all that a record says of it; None: not told
+    assigned, records : member id → its partitions, all that a record says of it; None: not told
     events : what tells of it
     synced, asked : when members say that they had their assignment, and why they say that they rejoined
     """
@@ -120,20 +120,8 @@ class History:
         self._seen: set[str] | None = None
         self._asked: dict[object, ToldEvent] = {}
         self._late: dict[str, list[tuple[int | None, ToldEvent]]] = {}
-
-    def take(self, at_ms: int | None, event: ToldEvent, *, placed: bool = True) -> None:
-        """Take the next event. at_ms : its time by the clock that all share; placed : is its place in the order of time known?"""
-        if placed and event.kind in NUMBERED and event.generation is not None:
-            number = event.generation + (event.kind == Kind.PREPARING)
-            if number < self._latest and self._is_new(number, at_ms):
-                self._life, self._roster, self._complete, self._hash = self._life + 1, {}, False, None
-                self._latest = 0
-            self._latest, self._latest_ms = max(self._latest, number), at_ms
-        if isinstance(member := event.says.get("described"), StoredMember):
-            self.members[member.member_id] = member
-        elif event.kind == Kind.JOINS and event.member and "instance_id" in event.says:
-            self.members.setdefault(event.member, StoredMember(event.member, event.says["instance_id"]))
-        reader = {
+        self._open: list[PastRebalance] = []
+        self._readers: dict[Kind, Callable[[int | None, ToldEvent], None]] = {
             Kind.PREPARING: self._prepare,
             Kind.STABILIZED: self._stabilize,
             Kind.ASSIGNED: self._assign,
@@ -143,19 +131,30 @@ class History:
             Kind.RECONCILED: self._reconcile,
             Kind.RECORDED: self._record,
             Kind.RETURNS: self._return,
-            Kind.JOINED: self._joined_by,
-            Kind.SYNCED: self._joined_by,
+            Kind.JOINED: self._join,
+            Kind.SYNCED: self._sync,
             Kind.ASKS: self._ask,
             Kind.POLLS_LATE: self._poll_late,
             Kind.LED: self._lead,
             Kind.SEEN: self._see,
-        }.get(event.kind)
-        if reader is not None:
-            reader(at_ms, event)
-        elif event.kind in (Kind.LOADED, Kind.UNLOADED):
-            self.moves.append((at_ms, event))
-        elif event.kind in OF_KINDS:
-            self._wait(event)
+            **dict.fromkeys((Kind.LOADED, Kind.UNLOADED), lambda at_ms, event: self.moves.append((at_ms, event))),
+            **dict.fromkeys(OF_KINDS, lambda _, event: self._wait(event)),
+        }
+
+    def take(self, at_ms: int | None, event: ToldEvent, *, placed: bool = True) -> None:
+        """Take the next event. at_ms : its time by the clock that all share; placed : is its place in the order of time known?"""
+        if placed and event.kind in NUMBERED and event.generation is not None:
+            number = event.generation + (event.kind == Kind.PREPARING)
+            if number < self._latest and self._is_new(number, at_ms):
+                self._life, self._roster, self._complete, self._hash = self._life + 1, {}, False, None
+                self._latest, self._open = 0, []
+            self._latest, self._latest_ms = max(self._latest, number), at_ms
+        if isinstance(member := event.says.get("described"), StoredMember):
+            self.members[member.member_id] = member
+        elif event.kind == Kind.JOINS and event.member and "instance_id" in event.says:
+            self.members.setdefault(event.member, StoredMember(event.member, event.says["instance_id"]))
+        if event.kind in self._readers:  # a static member that is away has no part in a rebalance
+            self._readers[event.kind](at_ms, event)
 
     def _is_new(self, number: int, at_ms: int | None) -> bool:
         """Is a lower number that of another life? Another source may tell of an earlier rebalance a little later."""
@@ -170,9 +169,12 @@ class History:
         return [self.found[key] for key in sorted(self.found)]
 
     def _of(self, number: int, event: ToldEvent, protocol: str = "classic") -> PastRebalance:
-        rebalance = self.found.setdefault((self._life, number), PastRebalance(self._life, number, protocol))
-        rebalance.events.append(event)
-        return rebalance
+        key = self._life, number
+        if key not in self.found:
+            self.found[key] = PastRebalance(self._life, number, protocol)
+            self._open += [self.found[key]] if protocol == "consumer" else []
+        self.found[key].events.append(event)
+        return self.found[key]
 
     def _wait(self, event: ToldEvent) -> None:
         """Let a member's event wait for the rebalance that it causes. One that another source has told already is no other."""
@@ -207,20 +209,28 @@ class History:
             self._add(rebalance, Cause(kind, (member,) if member else (), event, said))
 
     def _add(self, rebalance: PastRebalance, cause: Cause) -> None:
-        same = next(
-            (each for each in rebalance.causes if each.kind == cause.kind and not each.members and not cause.members), None
-        )
-        if same is not None or any(cause.members and each.members == cause.members for each in rebalance.causes):
+        """Add a cause, unless its member, or its kind if it has none, is among them."""
+        if any((each.members or each.kind) == (cause.members or cause.kind) for each in rebalance.causes):
             return
         rebalance.causes.append(cause)
         for member in cause.members:
             if cause.kind in (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE):
                 self._gone[member] = cause
 
-    def _changed(self, rebalance: PastRebalance, count: int | None) -> None:
-        """Let what has waited change the members, and cause this rebalance."""
+    def _begin(self, rebalance: PastRebalance) -> None:
         if rebalance.before is None:
             rebalance.before = Roster(dict(self._roster), len(self._roster) if self._complete else None, self._complete)
+
+    def _know(self, rebalance: PastRebalance, members: dict[str, StoredMember], *, complete: bool = True) -> None:
+        """A source has all members after a rebalance, unless some could not be read."""
+        self._roster = {each.instance_id or self._name(name, None): name for name, each in members.items()}
+        self._joined |= members.keys()
+        self._complete = complete
+        rebalance.after = Roster(dict(self._roster), len(members) if complete else None, complete)
+
+    def _changed(self, rebalance: PastRebalance, count: int | None) -> None:
+        """Let what has waited change the members, and cause this rebalance."""
+        self._begin(rebalance)
         waiting, self._pending = _without_returns(self._pending), []
         joining = {event.member for event in waiting if event.kind == Kind.JOINS}
         if any(event.kind not in (Kind.SUBSCRIBES, Kind.METADATA) for event in waiting):  # topics of members that join
@@ -267,29 +277,25 @@ class History:
         self._roster, self._complete = {}, True
         rebalance.after = Roster({}, 0, complete=True)
 
-    def _joined_by(self, at_ms: int | None, event: ToldEvent) -> None:
-        """A member has joined or synced, which its own log tells."""
-        rebalance = self._of(event.generation or 0, event)
+    def _join(self, at_ms: int | None, event: ToldEvent) -> None:
+        """A member has joined, which its own log tells."""
+        rebalance, member = self._of(event.generation or 0, event), event.member or event.says["client_id"]
         rebalance.assignor = event.says.get("protocol") or rebalance.assignor
-        member = event.member or event.says["client_id"]
-        if event.member and (client := event.says["client_id"]):
-            known = StoredMember(event.member, event.says.get("instance_id"), client)
-            self.members.setdefault(event.member, known)
-        if event.kind == Kind.SYNCED:
-            if member in rebalance.synced:
-                rebalance.synced[member] = at_ms
-            return
+        self.members.setdefault(member, StoredMember(member, event.says.get("instance_id"), event.says["client_id"]))
         asked, first_ms = self._asked.pop(event.says["key"], None), rebalance.joined_ms
-        if first_ms is None:
-            rebalance.joined_ms = at_ms
-        late = at_ms is not None and first_ms is not None and at_ms - first_ms > LEFT_MS  # a static member, which has returned
-        if not late:
+        rebalance.joined_ms = at_ms if first_ms is None else first_ms
+        if at_ms is None or first_ms is None or at_ms - first_ms <= LEFT_MS:  # else it is a static member, which has returned
             rebalance.synced.setdefault(member, None)
             rebalance.asked += [] if asked is None else [(member, asked)]
         if rebalance.after is None:
             self._changed(rebalance, None)
             self._complete = False  # who else is in the group is not told
             rebalance.after = Roster(dict(self._roster), None, complete=False)
+
+    def _sync(self, at_ms: int | None, event: ToldEvent) -> None:
+        rebalance, member = self._of(event.generation or 0, event), event.member or event.says["client_id"]
+        if member in rebalance.synced:
+            rebalance.synced[member] = at_ms
 
     def _ask(self, _: int | None, event: ToldEvent) -> None:
         before = self._asked.get(event.says["key"])
@@ -306,9 +312,7 @@ class History:
         if rebalance.assigned is None:
             rebalance.assigned = {name: each.assigned for name, each in members.items()}
         if rebalance.after is None or not rebalance.after.complete:
-            self._roster = {self._name(name, None): name for name in members}
-            self._complete = True
-            rebalance.after = Roster(dict(self._roster), len(members), complete=True)
+            self._know(rebalance, members)
 
     def _see(self, _: int | None, event: ToldEvent) -> None:
         """A snapshot has the whole group; that of a classic one, of the last generation that is told."""
@@ -321,10 +325,8 @@ class History:
         self.members = members | self.members
         rebalance.assignor = rebalance.assignor or event.says["assignor"]
         if rebalance.after is None or not rebalance.after.complete:
-            self._roster = {each.instance_id or each.member_id: each.member_id for each in members.values()}
-            self._complete, self._joined = True, self._joined | members.keys()
-            rebalance.after = Roster(dict(self._roster), len(members), complete=True)
-        if rebalance.assigned is None and {*rebalance.after.members.values()} == members.keys():
+            self._know(rebalance, members)
+        if rebalance.after and rebalance.assigned is None and {*rebalance.after.members.values()} == members.keys():
             rebalance.assigned = {name: each.assigned for name, each in members.items()}
 
     def _hear(self, rebalance: PastRebalance) -> None:
@@ -350,9 +352,7 @@ class History:
             rebalance.ended_ms = max(times)
 
     def _return(self, at_ms: int | None, event: ToldEvent) -> None:
-        instance_id = str(event.says["instance_id"])
-        new = str(event.says.get("new_member") or "")
-        self._roster[instance_id] = new
+        self._roster[str(event.says["instance_id"])] = str(event.says.get("new_member") or "")
         self._epochs.pop(event.member or "", None)
 
     def _bump(self, at_ms: int | None, event: ToldEvent) -> None:
@@ -396,9 +396,10 @@ class History:
         self._epochs[event.member or ""] = event.generation or 0
         if self._complete and self._roster:
             reached = min(self._epochs.get(member, -1) for member in self._roster.values())
-            for (life, number), rebalance in self.found.items():
-                if life == self._life and number <= reached and rebalance.ended_ms is None:
+            for rebalance in self._open:
+                if rebalance.number <= reached and rebalance.ended_ms is None:
                     rebalance.ended_ms = at_ms
+            self._open = [each for each in self._open if each.number > reached]
 
     def _record(self, at_ms: int | None, event: ToldEvent) -> None:
         """The whole group, as its coordinator has stored it."""
@@ -411,12 +412,8 @@ class History:
             rebalance.joined_ms = at_ms - shift if rebalance.joined_ms is None else rebalance.joined_ms
             rebalance.ended_ms = at_ms if rebalance.ended_ms is None and (shift or not members) else rebalance.ended_ms
         rebalance.assignor, rebalance.leader = event.says["assignor"], event.says["leader"]
-        if rebalance.before is None:
-            rebalance.before = Roster(dict(self._roster), len(self._roster) if self._complete else None, self._complete)
-        self._roster = {each.instance_id or each.member_id: each.member_id for each in members.values()}
-        self._complete = not event.says["unreadable"]
-        self._joined |= members.keys()
-        rebalance.after = Roster(dict(self._roster), event.says["members_count"], self._complete)
+        self._begin(rebalance)
+        self._know(rebalance, members, complete=not event.says["unreadable"])
         if all(each.assigned is not None for each in members.values()):
             rebalance.assigned = {name: each.assigned or frozenset() for name, each in members.items()}
             rebalance.records = members
