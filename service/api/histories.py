@@ -238,7 +238,7 @@ def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
 
 TABLE: Final = pa.schema(
     {
-        "number": pa.int32(),
+        "number": pa.int64(),
         **dict.fromkeys(("began_at", "joined_at", "ended_at", "cause", "members", "sentence"), pa.string()),
         **dict.fromkeys(("members_before", "members_after", "moved", "standstill_least_ms", "standstill_most_ms"), pa.int64()),
         "source": pa.string(),

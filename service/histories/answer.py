@@ -126,7 +126,7 @@ def _told(
                 rebalance, previous, course.members, cooperative=cooperative, interrupted=interrupted, open_ms=open_ms
             )
             interrupted = []
-        found.append(Told(rebalance, bounds, moved[i], checks.get(id(rebalance)), leads))
+        found.append(Told(rebalance, bounds.sound(), moved[i], checks.get(id(rebalance)), leads))
     return found
 
 

@@ -17,9 +17,9 @@ _PARTITION: Final = re.compile(r" \(__consumer_offsets-\d+\)")
 """What the coordinator in Scala writes behind a generation."""
 
 _PARTS: Final = {
-    "GENERATION": r"generation (?P<generation>-?\d+)",
-    "EPOCH": r"epoch (?:to )?(?P<generation>-?\d+)",
-    "COUNT": r"with (?P<members_count>\d+) members",
+    "GENERATION": r"generation (?P<generation>\d{1,10})",
+    "EPOCH": r"epoch (?:to )?(?P<generation>\d{1,10})",
+    "COUNT": r"with (?P<members_count>\d{1,9}) members",
     "MEMBER": r"(?P<member>[^\s,\]]+)",
     "DESCRIBED": r"Member(?:\[group\.instance\.id [^\]]*?, member\.id (?P<other>[^\]]+)\]| (?P<plain>[^\s\[(]+))",
     "INSTANCE": r"instance id (?P<instance_id>\S+)",
@@ -59,7 +59,7 @@ _CONSUMER: Final = (
     (Kind.METADATA, r"Computed new (?:subscription metadata|metadata hash)"),
     (Kind.BUMPED, r"Bumped group EPOCH(?: with metadata hash (?P<hash>-?\d+))?"),
     (Kind.TARGET, r"Computed a new target assignment for EPOCH with '(?P<assignor>[^']*)' assignor"),
-    (Kind.RECONCILED, r"Member MEMBER new assignment state: epoch=(?P<generation>-?\d+), .*?state=(?P<state>\w+)"),
+    (Kind.RECONCILED, r"Member MEMBER new assignment state: epoch=(?P<generation>\d{1,10}), .*?state=(?P<state>\w+)"),
 )
 _NUMBERS: Final = ("generation", "members_count")
 

@@ -65,22 +65,15 @@ def _clients(name: str) -> list[str]:
 def _question(rebalance: PastRebalance) -> GroupQuestion | None:
     """The group as its leader saw it. Its topics have as many partitions as the members were given or had, without a gap."""
     members = rebalance.records or {}
-    ids: dict[str, set[int]] = defaultdict(set)
-    for each in members.values():
-        for topic, i in (*(each.assigned or ()), *(each.claimed or ())):
-            ids[topic].add(i)
-    if (
-        not ids
-        or any(each.claimed is None for each in members.values())
-        or any(len(each) != max(each) + 1 for each in ids.values())
-    ):
+    sizes = counts(partition for each in members.values() for partition in (*(each.assigned or ()), *(each.claimed or ())))
+    if not sizes or any(each.claimed is None for each in members.values()):
         return None
-    topics = [{"topic_name": topic, "partitions_count": len(each)} for topic, each in sorted(ids.items())]
+    topics = [{"topic_name": topic, "partitions_count": count} for topic, count in sorted(sizes.items())]
     rows: list[Json] = [
         {
             "member_id": each.member_id,
             "instance_id": each.instance_id,
-            "topic_names": [topic for topic in each.topics or () if topic in ids],
+            "topic_names": [topic for topic in each.topics or () if topic in sizes],
             "generation_id": each.more.get("generation"),
             "owned_partitions": listed(each.claimed or ()),
         }
@@ -90,6 +83,14 @@ def _question(rebalance: PastRebalance) -> GroupQuestion | None:
         {"member_id": each.member_id, "partitions": listed(each.assigned or ())} for each in members.values()
     ]
     return of_rows(topics, rows, expected=expected)
+
+
+def counts(partitions: Iterable[Partition]) -> dict[str, int]:
+    """How many partitions each topic has; none of any topic if the partitions of one have a gap."""
+    ids: dict[str, set[int]] = defaultdict(set)
+    for topic, i in partitions:
+        ids[topic].add(i)
+    return {topic: len(each) for topic, each in ids.items()} if all(len(each) == max(each) + 1 for each in ids.values()) else {}
 
 
 def listed(partitions: Iterable[Partition]) -> list[Json]:

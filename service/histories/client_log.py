@@ -20,7 +20,7 @@ _CONTEXT: Final = re.compile(
 )
 _RDKAFKA: Final = re.compile(r"\|(?P<client>[^|]+#consumer-\d+)\| \[thrd:[^\]]*\]: (?:.*?Group \"(?P<group>[^\"]*)\")?")
 _GENERATION: Final = (
-    r"(?:Generation\{generationId=)?(?P<generation>\d+)(?:, memberId='(?P<member>[^']*)', protocol='(?P<protocol>[^']*)')?"
+    r"(?:Generation\{generationId=)?(?P<generation>\d{1,10})(?:, memberId='(?P<member>[^']*)', protocol='(?P<protocol>[^']*)')?"
 )
 _JAVA: Final = (
     (Kind.JOINED, r"Successfully joined group with generation " + _GENERATION),
@@ -28,14 +28,14 @@ _JAVA: Final = (
     (Kind.ASKS, r"Request joining group due to: (?P<reason>.*)"),
     (Kind.LEAVES, r"Member (?P<member>\S+) sending LeaveGroup request to coordinator .*? due to (?P<reason>.*)"),
     (Kind.POLLS_LATE, r"[Cc]onsumer poll timeout has expired"),
-    (Kind.LED, r"Finished assignment for group at generation (?P<generation>\d+): (?P<members>\{.*\})"),
+    (Kind.LED, r"Finished assignment for group at generation (?P<generation>\d{1,10}): (?P<members>\{.*\})"),
     (
         Kind.RECONCILED,
-        r"Member (?P<member>\S+) with epoch (?P<generation>-?\d+) transitioned from (?P<before>\w+) to (?P<state>\w+)",
+        r"Member (?P<member>\S+) with epoch (?P<generation>-?\d{1,10}) transitioned from (?P<before>\w+) to (?P<state>\w+)",
     ),
 )
 _LIBRDKAFKA: Final = (
-    (Kind.JOINED, r"JoinGroup response: GenerationId (?P<generation>[1-9]\d*), .* my MemberId (?P<member>[^,]+)"),
+    (Kind.JOINED, r"JoinGroup response: GenerationId (?P<generation>[1-9]\d{0,9}), .* my MemberId (?P<member>[^,]+)"),
     (Kind.POLLS_LATE, r"Application maximum poll interval \(\d+ms\) exceeded"),
     (Kind.ASKS, r"JoinGroup response: GenerationId -1, .* my MemberId (?P<new>[^,]+), .*needs a valid member ID"),
     (Kind.ASKS, r'Group "[^"]*": Rejoining group .*?: (?P<reason>.*)'),

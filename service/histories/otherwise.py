@@ -13,9 +13,9 @@ from service.decisions.groups.question import of_rows
 from service.decisions.rebalances.answer import Way, answer
 from service.decisions.rebalances.question import RebalancesQuestion
 from service.histories.causes import Why
-from service.histories.checks import listed
+from service.histories.checks import counts, listed
 from service.histories.course import PastRebalance
-from service.histories.events import Partition, StoredMember
+from service.histories.events import StoredMember
 from service.histories.names import MemberNames
 from service.histories.times import seconds
 
@@ -93,7 +93,7 @@ def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember],
 
 
 def _is_known(rebalance: PastRebalance) -> bool:
-    return bool(rebalance.assigned) and rebalance.at_ms is not None and rebalance.assignor is not None
+    return bool(_counts(rebalance)) and rebalance.at_ms is not None and rebalance.assignor is not None
 
 
 def _timing(start: PastRebalance, members: dict[str, StoredMember]) -> dict[str, int]:
@@ -110,7 +110,7 @@ def _timing(start: PastRebalance, members: dict[str, StoredMember]) -> dict[str,
 
 
 def _group(start: PastRebalance, members: dict[str, StoredMember]) -> tuple[list[Json], list[Json]]:
-    counts = _counts(start.assigned or {})
+    sizes = _counts(start)
 
     def known(member: str) -> StoredMember:
         return members.get(member) or StoredMember(member)
@@ -119,22 +119,16 @@ def _group(start: PastRebalance, members: dict[str, StoredMember]) -> tuple[list
         {
             "member_id": each,
             "instance_id": known(each).instance_id,
-            "topic_names": [topic for topic in members[each].topics or () if topic in counts] or None
-            if each in members
-            else None,
+            "topic_names": [topic for topic in members[each].topics or () if topic in sizes] or None if each in members else None,
             "owned_partitions": listed(partitions),
         }
         for each, partitions in (start.assigned or {}).items()
     ]
-    return [{"topic_name": topic, "partitions_count": count} for topic, count in sorted(counts.items())], rows
+    return [{"topic_name": topic, "partitions_count": count} for topic, count in sorted(sizes.items())], rows
 
 
-def _counts(assigned: dict[str, frozenset[Partition]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for partitions in assigned.values():
-        for topic, i in partitions:
-            counts[topic] = max(counts.get(topic, 0), i + 1)
-    return counts
+def _counts(rebalance: PastRebalance) -> dict[str, int]:
+    return counts(partition for partitions in (rebalance.assigned or {}).values() for partition in partitions)
 
 
 class _Replay:
@@ -146,7 +140,7 @@ class _Replay:
 
     def __init__(self, start: PastRebalance, members: dict[str, StoredMember], names: MemberNames) -> None:
         self.start_ms, self.members, self.names = start.ended_ms or start.joined_ms or start.at_ms or 0, members, names
-        self.counts = _counts(start.assigned or {})
+        self.counts = _counts(start)
         self.present = {names(each): each for each in start.assigned or ()}
         self.away: dict[str, tuple[dict[str, Any], int | None]] = {}
         self.events: list[dict[str, Any]] = []
@@ -160,7 +154,7 @@ class _Replay:
             self.events += made
             self.skipped += not made and cause.kind not in (Why.REVOCATION, Why.JOIN, Why.PARTITIONS)
         self.skipped += not rebalance.causes
-        for topic, count in _counts(rebalance.assigned or {}).items():
+        for topic, count in _counts(rebalance).items():
             if count > self.counts.get(topic, count):
                 self.events.append({"at_ms": at_ms, "type": "partitions_added", "topic_name": topic, "partitions_count": count})
             self.counts[topic] = max(count, self.counts.get(topic, 0))

@@ -98,7 +98,7 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
         if any(needle in line for needle in needles):
             try:
                 events = readers.take(number, line.decode(errors="replace").rstrip("\r\n"))
-            except ValueError as error:
+            except (ValueError, TypeError, KeyError, AttributeError) as error:  # JSON that is no record or snapshot
                 reading.fault(source, number, str(error))
         if not (told or events) and b"roup" in line and len(others) <= MOST_OTHERS:
             match = _OTHER.search(line.decode(errors="replace"))

@@ -17,7 +17,7 @@ assignment since 4.1.
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,10 +52,10 @@ class _Fields(dict[str, Any]):
 
 
 class RecordsOfGroup:
-    """Reads the records of one group. members, target : of a consumer group, as far as they are read; names : topic id → name"""
+    """Reads the records of one group. members, target : of a consumer group, as far as they are read"""
 
-    def __init__(self, group_id: str, source: int, names: Mapping[str, str] | None = None) -> None:
-        self.group_id, self.source, self.names = group_id, source, names or {}
+    def __init__(self, group_id: str, source: int) -> None:
+        self.group_id, self.source = group_id, source
         self.members: dict[str, StoredMember] = {}
         self.target: dict[str, frozenset[Partition]] = {}
         self._readers: dict[int, Callable[[_Fields, _Fields | None], list[ToldEvent]]] = {
@@ -75,6 +75,7 @@ class RecordsOfGroup:
         at, of_type, key, value = found
         if of_type not in self._readers or key.get("group", key.get("groupId")) != self.group_id:
             return []
+        check({"timestamp": at, "key": key, "value": value})
         stamp = None if at is None else LineTime(at, UTC_CLOCK)
         try:
             events = self._readers[of_type](_Fields(key), None if value is None else _Fields(value))
@@ -153,7 +154,36 @@ class RecordsOfGroup:
         return [self._event(Kind.RECONCILED, key["memberId"], value["memberEpoch"], **says)]
 
     def _partitions(self, rows: Iterable[Json]) -> frozenset[Partition]:
-        return frozenset((self.names.get(row["topicId"], row["topicId"]), i) for row in rows for i in row["partitions"])
+        return frozenset((row["topicId"], i) for row in rows for i in row["partitions"])
+
+
+OF_RECORDS: Final = (
+    *("memberId", "groupInstanceId", "instanceId", "clientId", "clientHost", "rackId", "protocol", "leader", "topicId"),
+    *("serverAssignor", "subscribedTopicRegex"),
+)
+OF_SNAPSHOTS: Final = ("member_id", "instance_id", "client_id", "host", "rack_id", "assignor", "topic_name", "taken_at")
+TEXTS: Final = frozenset((*OF_RECORDS, *OF_SNAPSHOTS))
+TIMES: Final = frozenset(("timestamp", "currentStateTimestamp", "assignmentTimestamp"))
+"""Members of records and snapshots whose values are texts, and those that are ms since 1970."""
+
+
+def check(value: Any, name: str = "") -> None:
+    """Raise ValueError unless texts are texts, times are times, and other numbers are such as Kafka has."""
+    if isinstance(value, dict):
+        for each, inner in value.items():
+            check(inner, each)
+    elif isinstance(value, list):
+        for inner in value:
+            check(inner, name)
+    elif value is not None and isinstance(value, str) != (name in TEXTS) and name in TEXTS | TIMES:
+        raise ValueError(f"{name} is {value!r}")
+    elif isinstance(value, float | int) and type(value) is not bool and name != "metadataHash":
+        _check_number(value, 1 << (43 if name in TIMES else 31), name)
+
+
+def _check_number(value: float, end: int, name: str) -> None:
+    if type(value) is not int or abs(value) >= end:
+        raise ValueError(f"{name} is {value}")
 
 
 def _joined(row: Json, assignor: str) -> StoredMember:

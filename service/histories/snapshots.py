@@ -5,6 +5,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
+from service.histories.records import check
 from service.histories.times import LineTime, stamp_of
 
 MARK: Final = '"snapshot_version"'
@@ -25,6 +26,8 @@ class Snapshots:
             return None
         document = json.loads(line)
         whole = document.get("snapshot", document)
+        check(whole.get("group", whole.get("groups")))
+        check({"taken_at": whole.get("taken_at")})
         if "taken_at" in whole:
             self.at = stamp_of(whole["taken_at"])
         groups = [whole["group"]] if "group" in whole else whole.get("groups", ())

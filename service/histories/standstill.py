@@ -46,6 +46,11 @@ class WithoutReader(NamedTuple):
     least_ms: int | None
     most_ms: int | None
 
+    def sound(self) -> "WithoutReader":
+        """These bounds; what contradicts itself, because times do, is not told."""
+        least, most = (None if each is None or each < 0 else each for each in self)
+        return WithoutReader(least, None if most is not None and most < (least or 0) else most)
+
 
 def standstill(
     rebalance: PastRebalance,

@@ -54,7 +54,7 @@ def test_a_question_is_frozen_and_its_schema_makes_nothing_else(family):
     question = form.question(example(family))
     assert is_dataclass(question)
     assert type(question).__dataclass_params__.frozen
-    assert type(question).__module__.startswith(("service.decisions.", "service.descriptions."))
+    assert type(question).__module__.startswith(("service.decisions.", "service.descriptions.", "service.histories."))
     answer = form.decide(question, Budget())
     assert is_dataclass(answer)
     assert answer.figures.items

@@ -77,7 +77,30 @@ TEXTS: Final = (
 )
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
+HISTORY: Final = (
+    (
+        "[2026-11-21 09:00:12,022] INFO Stabilized group g generation 2 with 2 members.\n"
+        "[2026-11-21 09:00:13,022] INFO Preparing to rebalance group g in state Stable with old generation 2 (reason: removing "
+        "member c-1 on heartbeat expiration).\n[2026-11-21 09:00:14,022] INFO Group g with generation 3 is now empty\n"
+    ),
+    (
+        '{"timestamp":1795251612100,"record_type":2,"key":{"group":"g"},"value_version":3,"value":{"protocolType":"consumer",'
+        '"generation":2,"protocol":"range","leader":"c-1","currentStateTimestamp":1795251612022,"members":[{"memberId":"c-1",'
+        '"groupInstanceId":null,"clientId":"c","clientHost":"/h","rebalanceTimeout":9,"sessionTimeout":9,"subscription":'
+        '"AAAAAAABAAF0/////w==","assignment":"AAAAAAABAAF0AAAAAQAAAAD/////"}]}}\n'
+    ),
+)
+"""Texts of a group's coordinator, and its record."""
+
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/group-histories": (
+        {
+            "group_id": "g",
+            "otherwise": True,
+            "names": ["log", "records"],
+            "texts": list(HISTORY),
+        },
+    ),
     "/v1/descriptions": (
         {
             "texts": [
