@@ -189,7 +189,7 @@ def test_real_libraries_answer_alike(name: str) -> None:
     program = program_of(name)
     assert program.implements() == tuple(IMPLEMENTS[name])
     for subject in IMPLEMENTS[name]:
-        outcome = compared(program, subject, 60)
+        outcome = compared(program, subject, 25)
         assert outcome.failure is None, outcome.failure
         assert (len(outcome.vectors), sum(outcome.unsupported.values())) == (len(vectors()[subject]), 0)
     program.close()
