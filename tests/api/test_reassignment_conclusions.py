@@ -235,7 +235,7 @@ def what_else_is_said(body: dict[str, Any], answer: dict[str, Any], before: Kafk
     parts = next((each for each in answer["effects"] if each.startswith("Of the ")), None)
     assert "keep the limits of" not in str(parts) or any({"max_replicas", "capacity_bytes"} & {*each} for each in body["brokers"])
     if parts:
-        assert sum(map(int, re.findall(r"(?:, | and )([\d]+) (?:leave|keep|even|raise|bring|are)", parts))) == int(
+        assert sum(map(int, re.findall(r"(?:, | and )([\d]+) (?:leave|keep|even|raise|bring|take)", parts))) == int(
             parts.split()[2]
         )
 

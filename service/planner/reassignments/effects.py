@@ -56,13 +56,13 @@ def effects(planned: Planned) -> Iterator[str]:
 
 
 _REASONS: Final = (
-    ((why.DRAINS, why.FENCED, why.GONE, why.OUTSIDE, why.REPLACES), "leave {brokers}"),
-    ((why.RACK,), "keep the rack rule of {partitions}"),
-    ((why.ROOM,), "keep the limits of {brokers}"),
-    ((why.EVENS,), "even out the load"),
-    ((why.FACTOR,), "raise the replication factor"),
-    ((why.LEADS,), "bring leaders of a topic"),
-    ((why.MAKES_ROOM, why.WAS_FULL), "are detours"),
+    ((why.DRAINS, why.FENCED, why.GONE, why.OUTSIDE, why.REPLACES), "leave", "{brokers}"),
+    ((why.RACK,), "keep", "the rack rule of {partitions}"),
+    ((why.ROOM,), "keep", "the limits of {brokers}"),
+    ((why.EVENS,), "even", "out the load"),
+    ((why.FACTOR,), "raise", "the replication factor"),
+    ((why.LEADS,), "bring", "leaders of a topic"),
+    ((why.MAKES_ROOM, why.WAS_FULL), "take", "a detour"),
 )
 """What copies are for, by the reasons of moves."""
 
@@ -71,12 +71,14 @@ def _why(planned: Planned) -> Iterator[str]:
     """What the copies are for, if not all for the same."""
     moves, ids = planned.moves, planned.brokers.cluster.broker_ids
     copied, parts = (moves.targets != NONE) & ~np.isin(moves.reasons, (why.LEADER, why.DEMOTES)), list[str]()
-    for reasons, text in _REASONS:
+    for reasons, verb, what in _REASONS:
         which = copied & np.isin(moves.reasons, reasons)
         if which.any():
             sources = np.unique(moves.sources[which & (moves.sources != NONE)])
             names = planned.names(np.unique(moves.partitions[which]))
-            parts.append(f"{which.sum():,} {text.format(brokers=broker_names(ids[sources].tolist()), partitions=names)}")
+            of = what.format(brokers=broker_names(ids[sources].tolist()), partitions=names)
+            count = int(which.sum())
+            parts.append(f"{count:,} {verb}{'s' * (count == 1)} {of}")
     if len(parts) > 1:
         yield f"Of the {counted(int(copied.sum()), 'copy', 'copies')}, {all_of(parts, len(parts))}."
 
