@@ -7,7 +7,7 @@ const PATH = "/v1/group-histories";
 /** What a state has beside its request. */
 const OWN = ["read"];
 
-/** @typedef {{group_id: string, texts: string[], names?: string[]}} HistoryState */
+/** @typedef {{group_id: string, texts: string[], names?: string[], otherwise?: boolean}} HistoryState */
 
 /** @param {HistoryState} state */
 const request = (state) => bodyOf(state, OWN);

@@ -1,7 +1,8 @@
 /** The answer to a history: its conclusion, the members over time, and every rebalance with the line that tells its cause. */
-import { DataTable, Figure } from "../figure.js";
+import { DataTable, Figure, Legend } from "../figure.js";
 import { count, duration, number } from "../format.js";
 import { html } from "../lib.js";
+import { bars } from "../pictures/loads.js";
 import { MOST_LANES, presence } from "../pictures/presence.js";
 import { Warnings } from "./warnings.js";
 
@@ -9,9 +10,19 @@ import { Warnings } from "./warnings.js";
 
 /** @param {{state: HistoryState, answer: any}} props */
 export function HistoryAnswer({ answer }) {
-  const { conclusion, warnings, rebalances } = answer;
+  const { conclusion, warnings, rebalances, patterns, otherwise } = answer;
   return html`<p class="verdict" role="status">${conclusion}</p>
     <${Presence} answer=${answer} />
+    ${
+      patterns.length > 0 &&
+      html`<section>
+        <h3>What several rebalances are together</h3>
+        <ul class="effects">
+          ${patterns.map((/** @type {any} */ pattern) => html`<li>${pattern.sentence}</li>`)}
+        </ul>
+      </section>`
+    }
+    ${otherwise && html`<${Otherwise} ...${otherwise} />`}
     <section>
       <h3>Every rebalance and what tells of it</h3>
       <${DataTable} caption="Rebalances" columns=${COLUMNS} rows=${rebalances.map(row)} />
@@ -19,14 +30,14 @@ export function HistoryAnswer({ answer }) {
     <${Warnings} warnings=${warnings} />`;
 }
 
-const COLUMNS = ["number", "at", "cause", "members", "moved", "without a reader", "line"];
+const COLUMNS = ["number", "at", "cause", "members", "moved", "without a reader", "by its assignor", "line"];
 
 /** @param {any} rebalance */
 const causeOf = ({ causes }) => causes[0]?.sentence ?? "not told";
 
 /** @param {any} rebalance @returns {(string | null)[]} */
 function row(rebalance) {
-  const { number: id, began_at, ended_at, causes, before, after, moves, standstill, sources } = rebalance;
+  const { number: id, began_at, ended_at, causes, before, after, moves, standstill, check, sources } = rebalance;
   const told = causes[0] ?? sources[0];
   const more = causes.length > 1 ? ` (and ${causes.length - 1} more)` : "";
   return [
@@ -36,6 +47,7 @@ function row(rebalance) {
     `${number(before?.count)} → ${number(after?.count)}`,
     moves ? `${number(moves.moved)} of ${number(moves.of)}` : null,
     between(standstill),
+    check && (check.alike ? "the same" : check.sentence),
     told ? `${told.source}:${told.line}` : null,
   ];
 }
@@ -72,4 +84,54 @@ function Presence({ answer: { rebalances, begins_at, ends_at } }) {
     picture=${(/** @type {number} */ width) =>
       presence({ marks, from: parsed(begins_at) ?? marks[0].from, to: parsed(ends_at) ?? marks.at(-1).to }, width)}
   />`;
+}
+
+/** @typedef {{name: string, rebalances: number, moved: number, idle_ms: number, least_idle_ms: number, most_idle_ms: number}} Way */
+
+/** A way in few words. @param {string} name */
+const labelOf = (name) =>
+  name.replaceAll(/^the | \(KIP-848\)$/g, "").replace("time-outs twice as long", "twice the time-outs");
+
+/** @param {{conclusion: string, notes: string[], ways: Way[]}} props */
+function Otherwise({ conclusion, notes, ways }) {
+  const shown = (/** @type {number} */ ms) => duration(ms / 1000);
+  return html`<section>
+      <p>${conclusion}</p>
+      <ul class="effects">
+        ${notes.map((note) => html`<li>${note}</li>`)}
+      </ul>
+    </section>
+    ${
+      ways.length > 0 &&
+      html`<${Figure}
+        title="The same events otherwise"
+        summary="For how long partitions are without a reader, summed over them, at least and at most, depending on when members heartbeat and poll."
+        legend=${html`<${Legend}
+          marks=${[
+            ["kept", "at least"],
+            ["taken", "at most"],
+          ]}
+        />`}
+        table=${{
+          columns: ["way", "rebalances", "partitions moved", "without a reader", "at least", "at most"],
+          rows: ways.map(({ name, rebalances, moved, idle_ms, least_idle_ms, most_idle_ms }) => [
+            name,
+            rebalances,
+            moved,
+            ...[idle_ms, least_idle_ms, most_idle_ms].map(shown),
+          ]),
+        }}
+        picture=${(/** @type {number} */ width) =>
+          bars(
+            ways.map(({ name, least_idle_ms, most_idle_ms }) => ({
+              id: labelOf(name),
+              before: least_idle_ms,
+              after: most_idle_ms,
+            })),
+            width,
+            shown,
+            { value: ways[0].idle_ms, label: "as it was" },
+          )}
+      />`
+    }`;
 }

@@ -1,5 +1,5 @@
 /** The editor of a history: the group, and what tells of it. */
-import { bound, Text } from "../fields.js";
+import { bound, Checkbox, Text } from "../fields.js";
 import { count, listed } from "../format.js";
 import { html } from "../lib.js";
 
@@ -13,5 +13,10 @@ export function HistoryEditor({ state, set }) {
   return html`<${Text} ...${bound(state, set)("group_id")} label="Group id" />
     <p class="hint">
       ${count(lines, "line")} in ${count(texts.length, "text")}${called.length > 0 ? `: ${listed(called)}` : ""}.
-    </p>`;
+    </p>
+    <${Checkbox}
+      label="Replay it in other ways"
+      checked=${state.otherwise ?? false}
+      set=${(/** @type {boolean} */ otherwise) => set({ otherwise: otherwise || undefined })}
+    />`;
 }
