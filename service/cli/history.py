@@ -42,7 +42,10 @@ def history(*, group_id: str, files: tuple[BufferedReader, ...], otherwise: bool
     from service.histories.answer import HistoryQuestion  # noqa: PLC0415 - an import that --help does not need
     from service.histories.reading import HistorySource  # noqa: PLC0415
 
-    sources = [HistorySource(name_of(file), file) for file in files or (sys.stdin.buffer,)]
+    named = [(name_of(file), file) for file in files or (sys.stdin.buffer,)]
+    short = [Path(name).name for name, _ in named]
+    unique = len(set(short)) == len(short)
+    sources = [HistorySource(last if unique else name, file) for last, (name, file) in zip(short, named, strict=True)]
     form, family, answer = options.form(output), *decide_question(PATH, HistoryQuestion(group_id, sources, otherwise))
     if form == "table":
         show(loads(written(family, answer, form)))
@@ -95,5 +98,5 @@ def _row(rebalance: dict[str, Any]) -> tuple[str, ...]:
         " → ".join(counts),
         f"{moves['moved']} of {moves['of']}" if moves else "—",
         least if least == most else f"{least} to {most}",
-        f"{Path(first['source']).name}:{first['line']}".rstrip(":"),
+        f"{first['source']}:{first['line']}".rstrip(":"),
     )

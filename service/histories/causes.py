@@ -97,7 +97,7 @@ _OF_BROKERS: Final = tuple(
         (r"^Group's selectedProtocol will change because static member (?P<member>\S+)", Why.PROTOCOL),
         (r"^Removing (?P<members>.*) on pending sync request expiration", Why.TIMEOUT),
         (r"^Freshly-loaded group", Why.SIZE),
-        (r"^Error .* when storing group assignment", Why.ERROR),
+        (r"^[Ee]rror .*when storing group assignment", Why.ERROR),
     )
 )
 

@@ -95,6 +95,8 @@ def sentence(cause: Cause, names: MemberNames) -> str:
     said = f" ({printable(cause.said)})" if cause.said and client_reason(cause.said) is None else ""
     if cause.members and cause.kind in OF_MEMBERS:
         return f"{first_few([printable(names(member)) for member in cause.members], NAMED)} {WORDS[cause.kind]}{said}"
+    if cause.members and cause.kind == Why.UNKNOWN:
+        return f"{printable(names(cause.members[0]))} rejoined; why is not told{said}"
     who = f": {first_few([printable(names(member)) for member in cause.members], NAMED)}" if cause.members else ""
     return f"{WORDS[cause.kind]}{who}{said}"
 

@@ -6,7 +6,7 @@ to count again has been deleted or has expired, and lives once more.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -36,6 +36,9 @@ OF_KINDS: Final = {
     Kind.METADATA: Why.TOPICS,
 }
 """Event → the cause that it is."""
+
+OF_REASONS: Final = {Why.JOIN: Kind.JOINS, Why.LEAVE: Kind.LEAVES, Why.POLL: Kind.LEAVES, Why.SESSION: Kind.EXPIRES}
+"""The cause of a rebalance → what the member has done."""
 
 ENDS: Final = (Kind.LEAVES, Kind.EXPIRES, Kind.LATE, Kind.REMOVED)
 
@@ -207,6 +210,8 @@ class History:
                 said = own[member].says.get("reason") or said
                 kind = client_reason(said) or Why.LEAVE
             self._add(rebalance, Cause(kind, (member,) if member else (), event, said))
+            if reason.kind in OF_REASONS and member:  # old coordinators log no other line of it
+                self._wait(replace(event, kind=OF_REASONS[reason.kind], member=member))
 
     def _add(self, rebalance: PastRebalance, cause: Cause) -> None:
         """Add a cause, unless its member, or its kind if it has none, is among them."""

@@ -164,26 +164,34 @@ OF_RECORDS: Final = (
 OF_SNAPSHOTS: Final = ("member_id", "instance_id", "client_id", "host", "rack_id", "assignor", "topic_name", "taken_at")
 TEXTS: Final = frozenset((*OF_RECORDS, *OF_SNAPSHOTS))
 TIMES: Final = frozenset(("timestamp", "currentStateTimestamp", "assignmentTimestamp"))
-"""Members of records and snapshots whose values are texts, and those that are ms since 1970."""
+NUMBERS: Final = frozenset(
+    ("generation", "epoch", "memberEpoch", "assignmentEpoch", "state", "group_epoch", "generation_id", *TIMES)
+)
+"""Members of records and snapshots whose values are texts, ms since 1970, and numbers."""
 
 
 def check(value: Any, name: str = "") -> None:
-    """Raise ValueError unless texts are texts, times are times, and other numbers are such as Kafka has."""
+    """Raise ValueError unless texts are texts, and numbers are such as Kafka has."""
+    kind = str if name in TEXTS else int if name in NUMBERS else type(value)
+    if value is not None and type(value) is not kind:
+        raise ValueError(f"{name} is {value!r}")
     if isinstance(value, dict):
         for each, inner in value.items():
             check(inner, each)
     elif isinstance(value, list):
         for inner in value:
             check(inner, name)
-    elif value is not None and isinstance(value, str) != (name in TEXTS) and name in TEXTS | TIMES:
-        raise ValueError(f"{name} is {value!r}")
-    elif isinstance(value, float | int) and type(value) is not bool and name != "metadataHash":
-        _check_number(value, 1 << (43 if name in TIMES else 31), name)
-
-
-def _check_number(value: float, end: int, name: str) -> None:
-    if type(value) is not int or abs(value) >= end:
+    elif (
+        isinstance(value, int | float)
+        and type(value) is not bool
+        and name != "metadataHash"
+        and not _is_number(value, 43 if name in TIMES else 31)
+    ):
         raise ValueError(f"{name} is {value}")
+
+
+def _is_number(value: float, bits: int) -> bool:
+    return type(value) is int and abs(value) < 1 << bits
 
 
 def _joined(row: Json, assignor: str) -> StoredMember:

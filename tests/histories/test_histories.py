@@ -8,7 +8,7 @@ import pytest
 from service.core.errors import InvalidQuestion
 from service.decisions.budget import Budget
 from service.histories.answer import HistoryQuestion, answer
-from service.histories.conclusions import conclusion, warnings
+from service.histories.conclusions import conclusion, sentence, warnings
 from service.histories.reading import LONGEST_LINE, HistorySource
 from service.histories.times import written
 from tests.histories.recorded import START_MS, log, records
@@ -174,6 +174,30 @@ it from the group (kafka.coordinator.group.G)
 generation 3 (__consumer_offsets-43) (reason: removing member p-1 on LeaveGroup) (kafka.coordinator.group.G)
 """
 """As in public reports of 2020, by Kafka 2.4."""
+
+
+LOOPING = """\
+[2022-01-07 11:19:15,140] INFO [GroupCoordinator 0]: Preparing to rebalance group g in state PreparingRebalance with old \
+generation 138896 (__consumer_offsets-45) (reason: leader c-1 re-joining group during Stable) (kafka.coordinator.group.G)
+[2022-01-07 11:19:15,140] INFO [GroupCoordinator 0]: Stabilized group g generation 138897 (__consumer_offsets-45) with 1 members
+[2022-01-07 11:19:15,141] INFO [GroupCoordinator 0]: Assignment received from leader for group g for generation 138897. The \
+group has 1 members, 0 of which are static. (kafka.coordinator.group.GroupCoordinator)
+[2022-01-07 11:19:20,899] INFO [GroupCoordinator 3]: Preparing to rebalance group g in state PreparingRebalance with old \
+generation 138897 (__consumer_offsets-25) (reason: error when storing group assignment during SyncGroup (member: c-1)) (kafka.G)
+2022-01-07 11:19:21,260 INFO [GroupCoordinator 0]: Stabilized group g generation 138898 (__consumer_offsets-7) (kafka.G) [data-0]
+2022-01-07 11:19:22,241 INFO [GroupCoordinator 1]: Preparing to rebalance group g in state PreparingRebalance with old \
+generation 138898 (__consumer_offsets-47) (reason: Adding new member c-2 with group instanceid None) (kafka.G) [data-5]
+2022-01-07 11:19:22,253 INFO [GroupCoordinator 0]: Stabilized group g generation 138899 (__consumer_offsets-7) with 2 members
+"""
+"""As in public reports of ClickHouse, librdkafka, Strimzi and confluent-kafka-go."""
+
+
+def test_logs_of_public_reports():
+    history = told("g", LOOPING.encode())
+    assert causes(history) == [["unknown c-1"], ["coordinator_error"], ["join c-2"]]
+    assert sentence(history.told[0].rebalance.causes[0], history.names) == "c-1 rejoined; why is not told"
+    assert history.told[2].rebalance.after.members.keys() == {"c-2"}  # the other has no line
+    assert history.told[2].rebalance.after.count == 2
 
 
 def test_logs_of_older_brokers():
