@@ -170,7 +170,7 @@ def _notes(
                 yield f"The clock of {name} is {seconds(abs(clock.shift_ms))} {ahead}, {by}."
         if clock.shift_ms is None and zone is not None:
             yield f"The clock of {name} shares no event with the others and tells another zone, or none: its times are not used."
-        if zone is None and any(event.source == names.index(name) for event in reading.events) and len(names) > 1:
+        if zone is None and any(event.source == names.index(name) for event in reading.events):
             yield f"The lines of {name} have no time."
     equal = [i for i, clock in enumerate(clocks) if clock.shift_ms == 0 and zones[i] == LOCAL_CLOCK]
     if len(equal) > 1 and not any(clocks[i].shared for i in equal) and not _ascend(events):

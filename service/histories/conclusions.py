@@ -116,7 +116,8 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
     if answer.course.unnumbered:
         yield "Snapshots of a classic group tell no generation: between two with other members there was a rebalance, or more."
     last = told[-1] if told else None
-    if last is not None and last.rebalance.ended_ms is None and last.rebalance.protocol == "classic":
+    ends = () if last is None else {event.kind for event in last.rebalance.events} & {Kind.ASSIGNED, Kind.SYNCED, Kind.RECORDED}
+    if last is not None and last.rebalance.ended_ms is None and last.rebalance.protocol == "classic" and not ends:
         yield f"No source tells the end of {_number(last)}: the log is cut, or it was not over."
     loads = sum(event.kind == Kind.LOADED for _, event in answer.course.moves)
     if loads:

@@ -189,3 +189,12 @@ def test_times_without_a_date_get_that_of_the_other_sources() -> None:
     group = recorded()["java-comes-and-goes-payments"]
     warnings = ask(group.group_id, of_kinds(group, "broker", "clients"))["warnings"]
     assert "The times of c1.log have no date: they begin on 2026-11-29, by 9 shared events, which agree to 59 ms." in warnings
+
+
+def test_lines_without_times_tell_what_came_after_what() -> None:
+    """A log that is cut to its messages."""
+    group = recorded()["java-range-orders"]
+    log = re.sub(r"^\[.*?\] ", "", group.sources["broker.log"], flags=re.MULTILINE)
+    answer = judge(group, {"broker.log": log})
+    assert answer["warnings"] == ["The lines of broker.log have no time."]
+    assert [each["standstill"]["most_ms"] for each in answer["rebalances"]] == [0, None, None, None, None]
