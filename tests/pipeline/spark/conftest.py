@@ -65,7 +65,7 @@ def imported() -> dict[str, set[str]]:
     return {}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def watched(spark: SparkSession, imported: dict[str, set[str]]) -> Callable[[str], AbstractContextManager[None]]:
     """For a block that runs the job of a name: the job leaves no frame, and the workers report what they have imported."""
 

@@ -44,8 +44,9 @@ def tables(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark")
-def test_fleet_and_reassign_read_them(tables: Path, tmp_path: Path) -> None:
+def test_fleet_and_reassign_read_them(
+    tables: Path, tmp_path: Path, watched: Callable[[str], AbstractContextManager[None]]
+) -> None:
     """Each group with its own assignor moves nothing, each topic obeys the placer, and a plan counts bytes."""
     options = ("--topics", str(tables / "topics.parquet"), "--brokers", str(tables / "brokers.parquet"))
     run("pipeline", "fleet", str(tables / "groups.parquet"), *options, "--into", str(tmp_path / "fleet"))
@@ -56,9 +57,9 @@ def test_fleet_and_reassign_read_them(tables: Path, tmp_path: Path) -> None:
     assert {row["obeys"] for row in placed} == {True}
 
     plan = ("--brokers", str(tables / "brokers.parquet"), "--replication-factor", "1", "--balance", "bytes")
-    planned = run(
-        "pipeline", "reassign", str(tables / "placements.parquet"), *plan, "--into", str(tmp_path / "plan"), "--output", "json"
-    )
+    command = ("pipeline", "reassign", str(tables / "placements.parquet"), *plan, "--into", str(tmp_path / "plan"))
+    with watched("reassign"):
+        planned = run(*command, "--output", "json")
     assert json.loads(planned.stdout)
     assert pq.read_table(tmp_path / "plan" / "reassignment.parquet").num_rows > 0
 

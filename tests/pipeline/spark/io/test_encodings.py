@@ -110,14 +110,14 @@ def test_the_command_line_names_the_rows_that_are_not_utf8(suffix, tmp_path, cap
     assert first in refused.output
 
 
-@pytest.mark.usefixtures("spark")
-def test_rejected_rows_of_parquet_are_readable_themselves(tmp_path):
+def test_rejected_rows_of_parquet_are_readable_themselves(watched, tmp_path):
     """In the table of rejected rows and in the message if no key is right; also if a partition is no text."""
     keys = [b"a", *NOT_UTF8]
     path = str(tmp_path / "records.parquet")
     pq.write_table(pa.table({"key": text_column(keys), "partition": text_column([b"1"] * 9 + [b"\xff"])}), path)
     into = tmp_path / "out"
-    done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--partitions", "3", "--into", str(into)])
+    with watched("mismatch"):
+        done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--partitions", "3", "--into", str(into)])
     assert done.exit_code == 0, done.output
     assert json.loads((into / "summary.json").read_text())["rejected"] == {"key is not UTF-8": 8, "no partition below 3": 1}
     rows = pq.read_table(into / REJECTED_ROWS).to_pylist()

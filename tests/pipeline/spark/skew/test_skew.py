@@ -226,13 +226,14 @@ def test_a_source_without_keys_is_nothing_to_plan(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the session that is there
+def done(watched, tmp_path_factory):
     """The command's results: its folder, and what it printed."""
     folder = tmp_path_factory.mktemp("skew")
     pq.write_table(records(), folder / "records.parquet")
     arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current-partitions", "12", "--partitions", "6,12,35"]
     arguments += ["--partitioner", "java", "--partitioner", "spark", "--max-skew", "3", "--bytes-column", "value"]
-    result = CliRunner().invoke(main, [*arguments, "--into", str(folder / "out")], catch_exceptions=False)
+    with watched("skew"):
+        result = CliRunner().invoke(main, [*arguments, "--into", str(folder / "out")], catch_exceptions=False)
     assert result.exit_code == 1, "only 6 partitions are within the limit, which would need a new topic"
     return folder / "out", result.output
 
