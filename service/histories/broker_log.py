@@ -51,7 +51,6 @@ _CLASSIC: Final = (
 _CONSUMER: Final = (
     (Kind.JOINS, r"(?:Static m|M)ember MEMBER(?: with INSTANCE)? joins the consumer group using"),
     (Kind.RETURNS, r"Static member with INSTANCE re-joins .*a new member (?P<new_member>\S+) to replace .* member MEMBER"),
-    (Kind.AWAY, r"Static [Mm]ember MEMBER with INSTANCE temporarily left the consumer group"),
     (Kind.LEAVES, r"(?:Static )?[Mm]ember MEMBER(?: with INSTANCE)? left the consumer group"),
     (Kind.LATE, r"Member MEMBER fenced from the group because ABSENT"),
     (Kind.EXPIRES, r"Member MEMBER fenced from the group because the member session expired"),

@@ -74,7 +74,7 @@ def _question(rebalance: PastRebalance) -> GroupQuestion | None:
             "member_id": each.member_id,
             "instance_id": each.instance_id,
             "topic_names": [topic for topic in each.topics or () if topic in sizes],
-            "generation_id": each.more.get("generation"),
+            "generation_id": each.claimed_in,
             "owned_partitions": listed(each.claimed or ()),
         }
         for each in members.values()

@@ -88,7 +88,6 @@ class PastRebalance:
     before: Roster | None = None
     after: Roster | None = None
     assignor: str | None = None
-    leader: str | None = None
     assigned: dict[str, frozenset[Partition]] | None = None
     records: dict[str, StoredMember] | None = None
     events: list[ToldEvent] = field(default_factory=list)
@@ -156,8 +155,7 @@ class History:
             self.members[member.member_id] = member
         elif event.kind == Kind.JOINS and event.member and "instance_id" in event.says:
             self.members.setdefault(event.member, StoredMember(event.member, event.says["instance_id"]))
-        if event.kind in self._readers:  # a static member that is away has no part in a rebalance
-            self._readers[event.kind](at_ms, event)
+        self._readers[event.kind](at_ms, event)
 
     def _is_new(self, number: int, at_ms: int | None) -> bool:
         """Is a lower number that of another life? Another source may tell of an earlier rebalance a little later."""
@@ -272,8 +270,7 @@ class History:
         self._changed(rebalance, event.says.get("members_count"))
 
     def _assign(self, at_ms: int | None, event: ToldEvent) -> None:
-        rebalance = self._of(event.generation or 0, event)
-        rebalance.ended_ms, rebalance.leader = at_ms, event.member or rebalance.leader
+        self._of(event.generation or 0, event).ended_ms = at_ms
 
     def _empty(self, at_ms: int | None, event: ToldEvent) -> None:
         rebalance = self._of(event.generation or 0, event)
@@ -313,7 +310,6 @@ class History:
     def _lead(self, _: int | None, event: ToldEvent) -> None:
         """The leader tells all members and their partitions."""
         rebalance, members = self._of(event.generation or 0, event), event.says["members"]
-        rebalance.leader = event.member
         if rebalance.assigned is None:
             rebalance.assigned = {name: each.assigned for name, each in members.items()}
         if rebalance.after is None or not rebalance.after.complete:
@@ -416,7 +412,7 @@ class History:
         if at_ms is not None:
             rebalance.joined_ms = at_ms - shift if rebalance.joined_ms is None else rebalance.joined_ms
             rebalance.ended_ms = at_ms if rebalance.ended_ms is None and (shift or not members) else rebalance.ended_ms
-        rebalance.assignor, rebalance.leader = event.says["assignor"], event.says["leader"]
+        rebalance.assignor = event.says["assignor"]
         self._begin(rebalance)
         self._know(rebalance, members, complete=not event.says["unreadable"])
         if all(each.assigned is not None for each in members.values()):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from service.core.documents import Json
 from service.histories.times import LineTime
 
 
@@ -19,7 +18,6 @@ class Kind(StrEnum):
     JOINS = "member_joins"
     RETURNS = "static_member_returns"
     LEAVES = "member_leaves"
-    AWAY = "static_member_is_away"
     EXPIRES = "session_expires"
     LATE = "rebalance_timeout"
     REMOVED = "member_removed"
@@ -76,17 +74,15 @@ class StoredMember:
 
     topics : its subscription; assigned : its partitions; claimed : those that it told its leader that it has
     session_ms, rebalance_ms : its time-outs; the latter is max.poll.interval.ms of Java's clients
-    more : ``generation`` of what it claims; of a consumer group ``assignor``, and whether it is ``classic``
+    claimed_in : the generation that it told with what it has
     """
 
     member_id: str
     instance_id: str | None = None
     client_id: str | None = None
-    host: str | None = None
-    rack_id: str | None = None
     topics: tuple[str, ...] | None = None
     assigned: frozenset[Partition] | None = None
     claimed: frozenset[Partition] | None = None
     session_ms: int | None = None
     rebalance_ms: int | None = None
-    more: Json = field(default_factory=dict)
+    claimed_in: int | None = None

@@ -103,7 +103,7 @@ class RecordsOfGroup:
         state_ms = value.get("currentStateTimestamp", -1)
         event = self._event(
             Kind.RECORDED, None, value["generation"], members=members, assignor=value.get("protocol") or None,
-            leader=value.get("leader"), unreadable=unreadable, members_count=len(value["members"]), state_ms=state_ms,
+            unreadable=unreadable, members_count=len(value["members"]), state_ms=state_ms,
         )  # fmt: skip
         return [replace(event, at=LineTime(state_ms, UTC_CLOCK) if state_ms >= 0 else None)]
 
@@ -120,11 +120,8 @@ class RecordsOfGroup:
             gone = self.members.pop(member_id, None)
             return [self._event(Kind.REMOVED, member_id, instance_id=None if gone is None else gone.instance_id)]
         topics = (*value["subscribedTopicNames"], *filter(None, [value.get("subscribedTopicRegex")]))
-        more = {"assignor": value.get("serverAssignor"), "classic": value.get("classicMemberMetadata") is not None}
-        member = StoredMember(
-            member_id, value.get("instanceId"), value.get("clientId"), value.get("clientHost"), value.get("rackId"),
-            topics, rebalance_ms=value.get("rebalanceTimeoutMs"), more=more,
-        )  # fmt: skip
+        names = value.get("instanceId"), value.get("clientId")
+        member = StoredMember(member_id, *names, topics, rebalance_ms=value.get("rebalanceTimeoutMs"))
         before, self.members[member_id] = self.members.get(member_id), member
         if before is None:
             return [self._event(Kind.JOINS, member_id, instance_id=member.instance_id, described=member)]
@@ -200,11 +197,9 @@ def _joined(row: Json, assignor: str) -> StoredMember:
     written = base64.b64decode(row["assignment"], validate=True)
     assigned = read_assignment(written).partitions if written else ()
     claimed, generation = as_seen_by(assignor, subscription)
-    return StoredMember(
-        row["memberId"], row.get("groupInstanceId"), row["clientId"], row["clientHost"], subscription.rack_id,
-        tuple(dict.fromkeys(subscription.topic_names)), _flat(assigned), _flat(claimed),
-        row.get("sessionTimeout"), row.get("rebalanceTimeout"), {} if generation is None else {"generation": generation},
-    )  # fmt: skip
+    names, topics = (row.get("groupInstanceId"), row["clientId"]), tuple(dict.fromkeys(subscription.topic_names))
+    times = row.get("sessionTimeout"), row.get("rebalanceTimeout")
+    return StoredMember(row["memberId"], *names, topics, _flat(assigned), _flat(claimed), *times, generation)
 
 
 def _flat(partitions: Iterable[tuple[str, Iterable[int]]]) -> frozenset[Partition]:

@@ -44,7 +44,5 @@ def _member(row: Json) -> StoredMember:
     owned: frozenset[Partition] = frozenset(
         (part["topic_name"], i) for part in row.get("owned_partitions") or () for i in part["partition_ids"]
     )
-    return StoredMember(
-        row["member_id"], row.get("instance_id"), row.get("client_id"), row.get("host"), row.get("rack_id"),
-        tuple(row.get("topic_names") or ()), owned,
-    )  # fmt: skip
+    names = row.get("instance_id"), row.get("client_id")
+    return StoredMember(row["member_id"], *names, tuple(row.get("topic_names") or ()), owned)
