@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final, NamedTuple, cast
 
 from service.core.clock import check_time
@@ -14,6 +14,7 @@ from service.histories.client_log import MARKS, ClientLog
 from service.histories.events import ToldEvent
 from service.histories.records import RecordsOfGroup
 from service.histories.snapshots import Snapshots
+from service.histories.times import DAY_CLOCK, DAY_MS
 
 BLOCK: Final = 1 << 20
 LONGEST_LINE: Final = 1 << 24
@@ -27,6 +28,9 @@ MOST_OTHERS: Final = 100
 
 RECORD: Final = b'}{"key":'
 """Where a record of kafka-console-consumer ends and the next begins: its formatters write no line breaks."""
+
+BACK_MS: Final = 3_600_000
+"""Time by which a clock without a date may go back; more is the next day."""
 
 CHECKED_LINES: Final = 5_000
 
@@ -118,14 +122,23 @@ class _Readers:
     def __init__(self, group_id: str, source: int) -> None:
         self._documents = Snapshots(group_id, source).take, RecordsOfGroup(group_id, source).take
         self._logs = ClientLog(group_id, source).take, BrokerLog(group_id, source).take
+        self._last_ms = 0
 
     def take(self, number: int, text: str) -> list[ToldEvent]:
         """The events of a line. Raises ValueError for one that cannot be read."""
         for readers, line in ((self._documents, text), (self._logs, _plain(text))):
             for read_line in readers:
                 if (found := read_line(number, line)) is not None:
-                    return found
+                    return [self._on_its_day(event) for event in found]
         return []
+
+    def _on_its_day(self, event: ToldEvent) -> ToldEvent:
+        """The event, on the day after the one before if its line has only a time of day, which is earlier."""
+        if event.at is None or event.at.clock != DAY_CLOCK:
+            return event
+        days = -(-max(0, self._last_ms - BACK_MS - event.at.at_ms) // DAY_MS)
+        self._last_ms = max(self._last_ms, event.at.at_ms + days * DAY_MS)
+        return replace(event, at=event.at._replace(at_ms=event.at.at_ms + days * DAY_MS))
 
 
 def _plain(text: str) -> str:

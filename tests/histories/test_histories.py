@@ -176,6 +176,18 @@ generation 3 (__consumer_offsets-43) (reason: removing member p-1 on LeaveGroup)
 """As in public reports of 2020, by Kafka 2.4."""
 
 
+def test_a_time_of_day_passes_midnight():
+    lines = "".join(
+        f"{time} INFO Stabilized group g generation {number} with 1 members.\n"
+        for number, time in enumerate(("23:59:58.000", "23:59:59.000", "00:00:01.000", "12:30:00.000", "00:00:00.500"), 1)
+    )
+    history = told("g", lines.encode())
+    assert [each.rebalance.number for each in history.told] == [1, 2, 3, 4, 5]
+    first, *_, last = (each.rebalance.joined_ms for each in history.told)
+    assert last - first == 24 * 3_600_000 + 2_500
+    assert not [warning for warning in warnings(history) if "goes back" in warning]
+
+
 LOOPING = """\
 [2022-01-07 11:19:15,140] INFO [GroupCoordinator 0]: Preparing to rebalance group g in state PreparingRebalance with old \
 generation 138896 (__consumer_offsets-45) (reason: leader c-1 re-joining group during Stable) (kafka.coordinator.group.G)
