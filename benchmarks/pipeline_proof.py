@@ -61,7 +61,7 @@ TASKS = 48
 """Of a run with faults."""
 
 SMALL = 8
-"""Tasks of a stage before the scan, which looks whether all executors see the folder of the results."""
+"""More tasks than any stage but the scan has here; with as many left, the scan is near its end."""
 
 RESULT_KEYS = 65_536
 """Records of a task whose result is as large as results are, a megabyte."""
@@ -306,7 +306,10 @@ class Killer:
 
 @dataclass
 class Stopper:
-    """Lets one executor stand still for half a minute, once a task of the scan is done. port : of Spark's page"""
+    """Lets one executor stand still for half a minute, near the end of the scan: others first run tasks that no one has begun.
+
+    port : of Spark's page
+    """
 
     port: int
     stopped: tuple[int, float] | None = None
@@ -314,8 +317,8 @@ class Stopper:
     def __call__(self, seen: Seen) -> None:
         """Stop it, or let it go on."""
         if self.stopped is None:
-            scanning = any(stage["numCompleteTasks"] and stage["numTasks"] > SMALL for stage in stages(self.port))
-            if scanning and (found := executors(seen)):
+            near = any(0 <= stage["numTasks"] - SMALL <= stage["numCompleteTasks"] for stage in stages(self.port))
+            if near and (found := executors(seen)):
                 self.stopped = found[0], time.monotonic() + 30
                 os.kill(found[0], signal.SIGSTOP)
         elif time.monotonic() > self.stopped[1]:

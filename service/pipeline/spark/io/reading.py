@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark import __version__ as SPARK  # noqa: N812 - the release
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -70,10 +71,10 @@ INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_s
 """Topics that look empty to Spark's admin client, so that a consumer has to fetch where they begin and end."""
 
 KAFKA_CONNECTOR: Final = (
-    "ivy://org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0?exclude=org.apache.spark:spark-token-provider-kafka-0-10_2.13",
+    f"ivy://org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}?exclude=org.apache.spark:spark-token-provider-kafka-0-10_2.13",
     "ivy://org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0?transitive=false",
 )
-"""From Maven Central, which has version 4.2.0 of the connector, but not of the few classes that it needs."""
+"""From Maven Central, which has version 4.2.0 of the connector, but not of the few classes that it needs: those of 4.0.0 do."""
 
 
 def read(spark: SparkSession, source: Source, names: Collection[str] = ()) -> DataFrame:
