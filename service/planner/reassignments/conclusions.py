@@ -148,15 +148,20 @@ def _without_leader(planned: Planned) -> Iterator[str]:
 
 
 def _lagging(planned: Planned) -> Iterator[str]:
-    """The brokers that get replicas though none of theirs is in sync."""
+    """The brokers of which no replica says that they run: those that get others all the same, and those that the plan spares."""
     brokers, comes = planned.brokers, added(planned.placements.replicas, planned.plan.replicas)
     gets = np.bincount(planned.plan.replicas.values[comes], minlength=len(brokers))
-    doubtful = np.flatnonzero(planned.placements.lagging(brokers) & (gets > 0))
-    if len(doubtful):
-        names = broker_names(brokers.cluster.broker_ids[doubtful].tolist()).capitalize()
-        get, have, run = ("gets", "has", "it runs") if len(doubtful) == 1 else ("get", "have", "they run")
-        count = counted(int(gets[doubtful].sum()), "replica")
+    lagging = planned.placements.lagging(brokers) & brokers.usable
+    filled, spared = np.flatnonzero(lagging & (gets > 0)), np.flatnonzero(lagging & (gets == 0) & brokers.cordoned)
+    if len(filled):
+        get, have, run = ("gets", "has", "it runs") if len(filled) == 1 else ("get", "have", "they run")
+        count = counted(int(gets[filled].sum()), "replica")
+        names = broker_names(brokers.cluster.broker_ids[filled].tolist()).capitalize()
         yield f"{names} {get} {count}, but {have} none in sync: check first that {run}, for no plan without was found"
+    if len(spared) and (planned.copies or planned.goal.objective == "even"):
+        has, it_gets, it_runs = ("has", "it gets", "it runs") if len(spared) == 1 else ("have", "they get", "they run")
+        names = broker_names(brokers.cluster.broker_ids[spared].tolist()).capitalize()
+        yield f"{names} {has} no replica in sync, so whether {it_runs} is not known: {it_gets} no others"
 
 
 def _demotions(planned: Planned) -> Iterator[tuple[str, bool]]:

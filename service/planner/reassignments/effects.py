@@ -200,7 +200,6 @@ def warnings(planned: Planned) -> Iterator[str]:
         name = placements.name(changed[worst])
         subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
         yield f"{subject} is on {counted(int(racks_then[worst]), 'rack')} afterwards, {racks_now[worst]} now."
-    yield from _lagging(planned)
     yield from _in_sync(planned)
     yield from _no_way_back(planned)
     endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)
@@ -210,16 +209,6 @@ def warnings(planned: Planned) -> Iterator[str]:
             f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied. Every batch "
             f"ends from {timing.throttle_that_ends:,} bytes/s on."
         )
-
-
-def _lagging(planned: Planned) -> Iterator[str]:
-    """The brokers of which no replica says that they run, and which the plan spares."""
-    brokers = planned.brokers
-    spared = np.flatnonzero(planned.placements.lagging(brokers) & brokers.usable & brokers.cordoned)
-    if len(spared) and planned.copies:
-        names = broker_names(brokers.cluster.broker_ids[spared].tolist()).capitalize()
-        has, it_gets, it_runs = ("has", "it gets", "it runs") if len(spared) == 1 else ("have", "they get", "they run")
-        yield f"{names} {has} no replica in sync, so whether {it_runs} is not known: {it_gets} no others."
 
 
 def _in_sync(planned: Planned) -> Iterator[str]:
