@@ -156,4 +156,4 @@ def test_the_rest_of_what_is_said(client: FlaskClient) -> None:
     assert running["conclusion"].startswith("Nothing is known to be at risk in 1 partition")
     assert running["conclusion"].endswith("1 reassignment is in progress, which this takes as done: t 0.")
     some = checked(client, {}, brokers=[*BROKERS[:3], {"broker_id": 3}])
-    assert some["conclusion"].endswith("Whether 1 partition is rack-safe is not known: broker 3 has no rack.")
+    assert some["conclusion"].endswith("Whether 1 partition is rack-safe is not known: the rack of broker 3 is not known either.")

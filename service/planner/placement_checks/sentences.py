@@ -78,8 +78,9 @@ def _unknown(check: PlacementCheck) -> Iterator[str]:
     doubtful, cluster = len(check.racks_unknown), check.brokers.cluster
     if doubtful and cluster.rack_ids:
         of = f"{counted(doubtful, 'partition')} {'is' if doubtful == 1 else 'are'} rack-safe is not known"
-        rackless = broker_names(cluster.broker_ids[cluster.racks == NONE].tolist())
-        yield f"Whether {of}: {rackless} {'has' if (cluster.racks == NONE).sum() == 1 else 'have'} no rack"
+        rackless = cluster.broker_ids[cluster.racks == NONE].tolist()
+        racks = "the rack of {} is" if len(rackless) == 1 else "the racks of {} are"
+        yield f"Whether {of}: {racks.format(broker_names(rackless))} not known either"
     if check.placements.in_progress is not None and check.placements.in_progress.any():
         running = np.flatnonzero(check.placements.in_progress).astype(np.int32)
         are = f"{counted(len(running), 'reassignment')} {'is' if len(running) == 1 else 'are'} in progress"
