@@ -428,7 +428,7 @@ def test_a_demoted_broker_is_last_and_leads_only_what_no_other_broker_can(client
     assert replicas_of(answer) == {("t", 0): [1, 2, 0], ("t", 1): [1, 2, 0]}
     assert answer["preferred_leader_elections"] == {"partitions": [{"topic": "t", "partition": 0}]}
     assert (answer["moves"]["replicas"], answer["moves"]["leaders"], len(answer["batches"])) == (0, 1, 1)
-    assert "Broker 0 goes from 2 to 1 preferred leader." in answer["effects"]
+    assert "Broker 0 stays the preferred leader of 1 partition afterwards, 2 now: t-2" in answer["conclusion"]
     stays = "Broker 0 stays the preferred leader of 1 partition afterwards, 2 now: t-2 (no other replica may lead)."
     assert answer["conclusion"].startswith(stays)
     assert not answer["complete"]
