@@ -45,9 +45,11 @@ def _by(answer: HistoryAnswer, count: int) -> str:
     whose = Counter(name for each in answer.told for name in {answer.names(member) for member in _behind(each)})
     (name, most), *_ = whose.most_common(1) or [("", 0)]
     if most > 1 and 2 * most > count and len(whose) > 1:
-        return f", {most} of them by one member, {printable(name)}, which {_did(answer, name)}"
+        return f", {most:,} of them by one member, {printable(name)}, which {_did(answer, name)}"
     kinds = answer.causes
-    told = [f"{number} by {BY.get(kind, kind.replace('_', ' '))}" for kind, number in kinds.most_common() if kind != Why.UNKNOWN]
+    told = [
+        f"{number:,} by {BY.get(kind, kind.replace('_', ' '))}" for kind, number in kinds.most_common() if kind != Why.UNKNOWN
+    ]
     return f": {', '.join(told)}" if told else ""
 
 
@@ -66,13 +68,13 @@ def _did(answer: HistoryAnswer, name: str) -> str:
         if cause.kind in OF_MEMBERS and name in map(answer.names, cause.members)
     )
     times = {1: "once", 2: "twice"}
-    return " and ".join(f"{WORDS[kind]} {times.get(number, f'{number} times')}" for kind, number in acts.most_common())
+    return " and ".join(f"{WORDS[kind]} {times.get(number, f'{number:,} times')}" for kind, number in acts.most_common())
 
 
 def _not_told(answer: HistoryAnswer) -> Iterator[str]:
     unknown = answer.causes[Why.UNKNOWN] + sum(not each.rebalance.causes for each in answer.told) + answer.missing
     if unknown:
-        yield f"Of {unknown} the cause is not told."
+        yield f"Of {unknown:,} the cause is not told."
 
 
 def _standing(answer: HistoryAnswer) -> Iterator[str]:
@@ -86,7 +88,7 @@ def _standing(answer: HistoryAnswer) -> Iterator[str]:
     least, most = (sum(column) for column in zip(*known, strict=True))
     both = seconds(least), seconds(most)
     time = both[0] if both[0] == both[1] else " to ".join(both) if least else f"up to {both[1]}"
-    of = f" in {counted(len(known), 'rebalance')}; of {missing} it is not told." if missing else " in all."
+    of = f" in {counted(len(known), 'rebalance')}; of {missing:,} it is not told." if missing else " in all."
     yield f"Partitions had no reader for {time}{of}"
 
 

@@ -118,6 +118,7 @@ class History:
         self._joined, self._gone = set[str](), dict[str, Cause | None]()
         self._epochs: dict[str, int] = {}
         self._hash: object = None
+        self._last: Roster | None = None
         self.unnumbered = 0
         self._seen: set[str] | None = None
         self._asked: dict[object, ToldEvent] = {}
@@ -222,14 +223,16 @@ class History:
 
     def _begin(self, rebalance: PastRebalance) -> None:
         if rebalance.before is None:
-            rebalance.before = Roster(dict(self._roster), len(self._roster) if self._complete else None, self._complete)
+            count = len(self._roster) if self._complete else None
+            now = Roster(self._roster, count, self._complete)
+            rebalance.before = self._last if self._last == now else replace(now, members=dict(self._roster))
 
     def _know(self, rebalance: PastRebalance, members: dict[str, StoredMember], *, complete: bool = True) -> None:
         """A source has all members after a rebalance, unless some could not be read."""
         self._roster = {each.instance_id or self._name(name, None): name for name, each in members.items()}
         self._joined |= members.keys()
         self._complete = complete
-        rebalance.after = Roster(dict(self._roster), len(members) if complete else None, complete)
+        rebalance.after = self._last = Roster(dict(self._roster), len(members) if complete else None, complete)
 
     def _changed(self, rebalance: PastRebalance, count: int | None) -> None:
         """Let what has waited change the members, and cause this rebalance."""
@@ -253,7 +256,8 @@ class History:
             if count < len(self._roster):  # the lines that tell who has gone are missing
                 self._roster = {name: each for name, each in self._roster.items() if each in joining}
             self._complete = count == len(self._roster)
-        rebalance.after = Roster(dict(self._roster), len(self._roster) if self._complete else count, self._complete)
+        count = len(self._roster) if self._complete else count
+        rebalance.after = self._last = Roster(dict(self._roster), count, self._complete)
 
     def _name(self, member: str, instance_id: str | None) -> str:
         """The name under which the roster has a member: the id of a static one begins with its instance id."""

@@ -1,6 +1,7 @@
 """What to call the members of a group: the same process, started again, has the same name and another id."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -16,15 +17,12 @@ class MemberNames:
 
     def __init__(self, rebalances: Iterable[PastRebalance], members: Mapping[str, StoredMember]) -> None:
         self._members = members
+        self._names: dict[str, str] = {}
         self._shared: set[str] = set()
         for rebalance in rebalances:
-            for roster in (rebalance.before, rebalance.after):
-                seen = set[str]()
-                for member_id in () if roster is None else filter(None, roster.members.values()):
-                    name = self._short(member_id)
-                    if name in seen:
-                        self._shared.add(name)
-                    seen.add(name)
+            present = list(filter(None, rebalance.after.members.values())) if rebalance.after is not None else []
+            counted = Counter(map(self._short, present))
+            self._shared |= {name for name, times in counted.items() if times > 1} if len(counted) < len(present) else set()
 
     def __call__(self, member_id: str) -> str:
         """The name of a member."""
@@ -32,8 +30,8 @@ class MemberNames:
         return member_id if name in self._shared else name
 
     def _short(self, member_id: str) -> str:
-        known = self._members.get(member_id)
-        if known is not None and (known.instance_id or known.client_id):
-            return known.instance_id or known.client_id or member_id
-        match = _DRAWN.match(member_id)
-        return match["name"] if match else member_id
+        if member_id not in self._names:
+            known, drawn = self._members.get(member_id), _DRAWN.match(member_id)
+            given = None if known is None else known.instance_id or known.client_id
+            self._names[member_id] = given or (drawn["name"] if drawn else member_id)
+        return self._names[member_id]

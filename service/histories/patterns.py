@@ -89,7 +89,8 @@ def _deployment(run: list[Act], half: float) -> Iterator[Pattern]:
             and (kind != "surge" or len(after) >= len(names) - 1)
             and (names == back or len(after) >= len(names) - 1)
         ):
-            evidence = [act for act in run[max(0, first_gone - 1) :] if act.name in names or act in (*after, newly)]
+            theirs = {*names, *(act.name for act in after), *([newly.name] if newly else [])}
+            evidence = [act for act in run[max(0, first_gone - 1) :] if act.name in theirs]
             yield _pattern(kind, names, evidence, sentence)
 
 
@@ -115,8 +116,10 @@ def _flapping(acts: list[Act]) -> Iterator[Pattern]:
 
 def _coming_and_going(acts: list[Act]) -> Iterator[Pattern]:
     """Members that went and joined again twice or more."""
-    for name in dict.fromkeys(act.name for act in acts):
-        own = [act for act in acts if act.name == name]
+    by_name: dict[str, list[Act]] = {}
+    for act in acts:
+        by_name.setdefault(act.name, []).append(act)
+    for name, own in by_name.items():
         times = sum(not before.joins and after.joins for before, after in pairwise(own))
         if times > 1:
             why = Counter(act.why for act in own if not act.joins).most_common(1)[0][0]
