@@ -33,7 +33,7 @@ def conclusion(answer: HistoryAnswer) -> str:
         lines = sum(answer.reading.told)
         return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} that tell of it{within}."
     parts = [
-        f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.".capitalize(),
+        f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.",
         *_not_told(answer),
         *_standing(answer),
     ]
@@ -86,6 +86,9 @@ def _standing(answer: HistoryAnswer) -> Iterator[str]:
         yield "For how long partitions had no reader is not told."
         return
     least, most = (sum(column) for column in zip(*known, strict=True))
+    if not most and not missing:
+        yield "No partition lost its reader."
+        return
     both = seconds(least), seconds(most)
     time = both[0] if both[0] == both[1] else " to ".join(both) if least else f"up to {both[1]}"
     of = f" in {counted(len(known), 'rebalance')}; of {missing:,} it is not told." if missing else " in all."

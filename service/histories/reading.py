@@ -21,7 +21,7 @@ LONGEST_LINE: Final = 1 << 24
 """A longer line is skipped: memory is bounded by it."""
 
 MOST_EVENTS: Final = 500_000
-"""Events that are kept: some 400 MB. A group that rebalances every ten seconds has them in two weeks."""
+"""Events that are kept: some 1.2 GB, with their rebalances. A group that rebalances every ten seconds has them in two weeks."""
 
 MOST_OTHERS: Final = 100
 """Other groups that are named, and faults that are kept."""

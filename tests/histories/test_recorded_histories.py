@@ -198,3 +198,12 @@ def test_lines_without_times_tell_what_came_after_what() -> None:
     answer = judge(group, {"broker.log": log})
     assert answer["warnings"] == ["The lines of broker.log have no time."]
     assert [each["standstill"]["most_ms"] for each in answer["rebalances"]] == [0, None, None, None, None]
+
+
+def test_the_conclusion_calls_members_what_they_are_called() -> None:
+    """In capitals, too."""
+    group = recorded()["java-comes-and-goes-payments"]
+    log = (
+        group.sources["broker.log"].replace(" c3-", " Basket-B3-").replace("(c3-", "(Basket-B3-").replace(": c3-", ": Basket-B3-")
+    )
+    assert "by one member, Basket-B3," in ask(group.group_id, {"broker.log": log})["conclusion"]
