@@ -82,12 +82,12 @@ def test_what_another_client_wrote_is_not_the_growths(tmp_path):
 @pytest.mark.parametrize("writer", [java, rdkafka])
 @pytest.mark.parametrize("given", [True, False])
 def test_any_growth_is_found_and_nobody_else_is_blamed(counts, writer, given):
-    for seed in range(2):
-        found = asked(seed, [(writer, n, 1 / (1 + i)) for i, n in enumerate(counts)], counts[-1] if given else None)
-        assert found["verdict"] == "identified", found["conclusion"]
-        assert (*found["earlier_partitions_counts"], found["partitions_count"]) == counts
-        assert found["conclusion"].endswith(f"The topic probably grew from {' to '.join(map(str, counts))}.")
-        assert "95% confidence" not in found["conclusion"]
+    parts = [(writer, n, 1 / (1 + i)) for i, n in enumerate(counts)]
+    found = asked(int(given), parts, counts[-1] if given else None)
+    assert found["verdict"] == "identified", found["conclusion"]
+    assert (*found["earlier_partitions_counts"], found["partitions_count"]) == counts
+    assert found["conclusion"].endswith(f"The topic probably grew from {' to '.join(map(str, counts))}.")
+    assert "95% confidence" not in found["conclusion"]
 
 
 def test_all_records_may_be_older_than_the_growth():
@@ -98,7 +98,7 @@ def test_all_records_may_be_older_than_the_growth():
 def test_without_growth_none_is_named():
     """Two writers, records whose partition was named, one writer: in each, a topic that never grew."""
     named = lambda _, n: random.Random(_).randrange(n)  # noqa: E731
-    for seed in range(10):
+    for seed in range(5):
         for parts in (
             [(java, 12, 0.7), (rdkafka, 12, 0.3)],
             [(java, 12, 0.7), (named, 12, 0.3)],
