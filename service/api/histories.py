@@ -25,7 +25,7 @@ from service.http.forms import Form, Operation
 from service.http.schemas import AnswerSchema
 
 MOST_TEXTS: Final = 100
-TEXT_BYTES: Final = 12
+TEXT_BYTES: Final = 20
 """Memory for each byte of a text, with the events that are made of it and their JSON."""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from service.core.clock import looking
 from service.core.errors import InvalidQuestion
 from service.core.printable import all_of
 from service.decisions.budget import Budget
@@ -22,6 +23,8 @@ from service.histories.reading import HistorySource, SourcesRead, read
 from service.histories.standstill import COOPERATIVE, EAGER, WithoutReader, standstill
 
 NAMED: Final = 5
+CHECKED_EVENTS: Final = 1_000
+"""Events between two looks at the time."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     if not reading.events:
         raise InvalidQuestion(_nothing(question, reading), "texts")
     aligned, course = align(reading), History()
-    for at_ms, event in aligned.events:
+    for at_ms, event in looking(aligned.events, CHECKED_EVENTS):
         course.take(at_ms, event)
     for event in aligned.unplaced:
         course.take(None, event, placed=False)

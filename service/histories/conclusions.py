@@ -46,11 +46,11 @@ def _by(answer: HistoryAnswer, count: int) -> str:
     (name, most), *_ = whose.most_common(1) or [("", 0)]
     if most > 1 and 2 * most > count and len(whose) > 1:
         return f", {most:,} of them by one member, {printable(name)}, which {_did(answer, name)}"
-    kinds = answer.causes
-    told = [
-        f"{number:,} by {BY.get(kind, kind.replace('_', ' '))}" for kind, number in kinds.most_common() if kind != Why.UNKNOWN
+    counts = [
+        (BY.get(kind, kind.replace("_", " ")), number) for kind, number in answer.causes.most_common() if kind != Why.UNKNOWN
     ]
-    return f": {', '.join(told)}" if told else ""
+    told = ", ".join(f"{number:,} by {what}" for what, number in counts)
+    return f": {told}" if told else ""
 
 
 def _behind(told: Told) -> tuple[str, ...]:
