@@ -116,7 +116,7 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
         yield f"Between {before.number} and {after.number} {counted(between, 'rebalance')} left no line in the sources."
     lives = {each.rebalance.life for each in told}
     if len(lives) > 1:
-        again = "it was deleted or expired, or the sources are of several groups of this name"
+        again = "it was deleted or expired, the sources are of several groups of this name, or their clocks differ"
         yield f"The group began to count again {counted(len(lives) - 1, 'time')}: {again}."
     if answer.course.unnumbered:
         yield "Snapshots of a classic group tell no generation: between two with other members there was a rebalance, or more."
