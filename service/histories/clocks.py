@@ -74,6 +74,10 @@ def align(reading: SourcesRead) -> Aligned:
     reference = next((i for i in clocks if zones[i] == UTC_CLOCK), next(iter(clocks), 0))
     clock = (zones[reference] if timed else None) or LOCAL_CLOCK
     base = clocks[reference].shift_ms or 0 if timed else 0
+    if base:  # what the reference shares with the first is what the first shares with the reference
+        first = next(iter(clocks))
+        clocks[first] = clocks[reference]._replace(shift_ms=0)
+        clocks[reference] = SourceClock(base)
     ordered = [
         clocks[i]._replace(shift_ms=(clocks[i].shift_ms or 0) - base)
         if i in clocks

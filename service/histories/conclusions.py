@@ -31,7 +31,7 @@ def conclusion(answer: HistoryAnswer) -> str:
     least = "At least " if answer.reading.dropped or answer.course.unnumbered else ""
     if not count:
         lines = sum(answer.reading.told)
-        return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} that tell of it{within}."
+        return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} about it{within}."
     parts = [
         f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.",
         *_not_told(answer),

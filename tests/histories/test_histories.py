@@ -67,6 +67,7 @@ def test_records_alone_do_not_tell_leaving_from_expiring(name):
 def test_the_zone_of_a_log_is_that_by_which_it_shares_events_with_records():
     history = told("changes-range", log("changes-range", hours=2).encode(), records("changes-range").encode())
     assert history.aligned.clocks[0].shift_ms == pytest.approx(-7_200_000, abs=100)
+    assert "The clock of t0 is 120 min ahead, by 5 shared events" in " ".join(warnings(history))
     assert written(history.told[1].rebalance.began_ms, history.aligned.clock)[:19] == "2026-11-21T09:00:08"
     alone = told("changes-range", log("changes-range", hours=2).encode())
     assert written(alone.told[1].rebalance.began_ms, alone.aligned.clock) == "2026-11-21T11:00:08.217"

@@ -9,6 +9,7 @@ longer.
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import random
 import re
@@ -36,6 +37,7 @@ from service.pipeline.spark.load.conclusions import conclusion as of_load
 from service.pipeline.spark.offsets.conclusions import conclusion as of_offsets
 
 FOLDER: Final = Path(__file__).parent
+VECTORS: Final = FOLDER.parent / "vectors" / "histories"
 
 WORDS: Final = 3
 """Fewest words of a text that counts as a template; shorter ones are parts of others."""
@@ -58,6 +60,9 @@ SOURCES: Final = {
     "/v1/group-assignments": ("decisions.groups.conclusions", "decisions.groups.answer"),
     "/v1/member-count-plans": ("decisions.member_counts.conclusions",),
     "/v1/group-rebalances": ("decisions.rebalances.conclusions",),
+    "/v1/group-histories": (
+        "histories.conclusions", "histories.patterns", "histories.checks", "histories.otherwise", "histories.clocks",
+    ),
     "/v1/connect-assignments": ("decisions.connect",),
     "/v1/streams-assignments": ("decisions.streams.answer",),
     "/v1/descriptions": ("descriptions.answers",),
@@ -75,6 +80,24 @@ def _of_upgrade(body: dict[str, Any]) -> Any:
     description = read_description(body["text"])
     before, after = (upgrades.Software.read(body[end]) for end in ("before", "after"))
     return upgrades.document(upgrades.upgrade(description, before, after, body.get("client")))
+
+
+def _of_history(body: dict[str, Any]) -> Any:
+    """``run``: a recorded run, whose texts are the files that begin with one of ``files``; ``lines``: some of the first."""
+    names = body.get("names", [])
+    texts = body.get("texts", [])
+    if "run" in body:
+        files = sorted(each for each in (VECTORS / body["run"]).iterdir() if each.name.startswith(tuple(body["files"])))
+        names, contents = [each.name for each in files], [each.read_bytes() for each in files]
+        texts = [(gzip.decompress(text) if text[:2] == b"\x1f\x8b" else text).decode(errors="replace") for text in contents]
+    if "lines" in body:
+        lines = texts[0].splitlines(keepends=True)
+        texts[0] = "".join(line for first, end in body["lines"] for line in lines[first:end])
+    if "replace" in body:
+        texts[0] = texts[0].replace(*body["replace"])
+    form = form_of("/v1/group-histories")
+    asked = {"group_id": body["group_id"], "texts": texts, "names": names, "otherwise": body.get("otherwise", False)}
+    return form.document(form.decide(form.question(asked), Budget()))
 
 
 def _of_fingerprint(body: dict[str, Any]) -> Any:
@@ -102,6 +125,7 @@ def _of_fingerprint(body: dict[str, Any]) -> Any:
 
 
 ANSWERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "/v1/group-histories": _of_history,
     "/v1/partitioner-fingerprints": _of_fingerprint,
     "upgrade": _of_upgrade,
     "verify": lambda body: of_findings([Finding(**each) for each in body]),
