@@ -10,7 +10,7 @@ from tests.contract import CONTRACT
 
 POSTS = {path: verbs["post"] for path, verbs in CONTRACT["paths"].items() if "post" in verbs}
 VERBS = (
-    *("Assign", "Audit", "Check", "Compare", "Compute", "Decode", "Find"),
+    *("Assign", "Audit", "Check", "Compare", "Compute", "Decode", "Find", "Follow"),
     *("Identify", "Lint", "List", "Place", "Plan", "Read", "Simulate"),
 )
 

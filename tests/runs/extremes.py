@@ -93,6 +93,16 @@ HISTORY: Final = (
 """Texts of a group's coordinator, and its record."""
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/key-traces": (
+        {
+            "key": "a",
+            "topic_name": "orders",
+            "partitions_count": 4,
+            "planned_partitions_count": 6,
+            "texts": ["Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n", "broker,rack\n1,a\n2,b\n"],
+            "reassignment": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3]}]},
+        },
+    ),
     "/v1/group-histories": (
         {
             "group_id": "g",

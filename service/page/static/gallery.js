@@ -8,6 +8,8 @@ import { loads } from "./pictures/loads.js";
 import { multiples } from "./pictures/multiples.js";
 import { counted, partitions } from "./pictures/ownership.js";
 import { placement } from "./pictures/placement.js";
+import { presence } from "./pictures/presence.js";
+import { way } from "./pictures/way.js";
 import { ownership } from "./workbenches/ownership.js";
 
 const WIDTH = 620;
@@ -191,6 +193,35 @@ const EXAMPLES = [
         { x: 6, label: "recommended: 6" },
       ],
       { y: 2, label: "limit: 2" },
+    ),
+  ],
+  [
+    "presence: members and rebalances",
+    presence(
+      {
+        marks: [
+          { from: 0, to: 3000, label: "1: c1 joined", members: ["c1"] },
+          { from: 20_000, to: 24_000, label: "2: c2 joined", members: ["c1", "c2"] },
+          { from: 40_000, to: 41_000, label: "3: not told", members: null },
+        ],
+        from: 0,
+        to: 60_000,
+      },
+      WIDTH,
+    ),
+  ],
+  [
+    "way: now and planned",
+    way(
+      ["now", "planned"].map((name, i) => ({
+        name,
+        steps: [
+          { title: "key", lines: [{ text: "order-1042" }] },
+          { title: "partition", lines: [{ text: `orders-${6 * i}`, mark: "joins", note: `of ${6 + 6 * i}` }] },
+          { title: "brokers", lines: upTo(8).map((id) => ({ text: `broker ${id}`, mark: id === 3 ? "leaves" : "" })) },
+        ],
+      })),
+      WIDTH,
     ),
   ],
 ];

@@ -1,8 +1,8 @@
 /** Members over time: a lane for each, with the times at which it was in the group, and the rebalances across them. */
-import { scaleTicks } from "./times.js";
 import { Drawing } from "../drawing.js";
 import { clipped } from "../format.js";
 import { html } from "../lib.js";
+import { scaleTicks } from "../time_ticks.js";
 import { beside } from "./ownership.js";
 
 /** Lanes drawn at most. */
