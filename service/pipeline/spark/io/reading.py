@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from inspect import signature
 from itertools import islice
 from typing import Any, Final
 
@@ -63,6 +64,9 @@ OF_FILE: Final = ("path", "modificationTime", "length", "content")
 """What Spark's format binaryFile tells of a file, beside the columns of its folders."""
 
 NANOS_AS_LONG: Final = "spark.sql.legacy.parquet.nanosAsLong"
+
+IN_UTC: Final[dict[str, Any]] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+"""Spark 4.0 and 4.1 give timestamps UTC by themselves."""
 
 MOST_MATCHED: Final = 100
 """Matches of a pattern of which it is asked whether they are in a lake table."""
@@ -368,7 +372,7 @@ def _text_of_bytes(name: str, source: Source) -> Column:
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a frame, as Arrow types. Timestamps get a zone, which does not matter here."""
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    return to_arrow_schema(frame.schema, **IN_UTC)
 
 
 def with_members(frame: DataFrame, names: Iterable[str]) -> DataFrame:
