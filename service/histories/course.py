@@ -411,6 +411,8 @@ class History:
         if not event.generation:
             self._roster, self._complete = {}, True  # it is new
             return
+        if event.generation > 1 and not self.found.keys() & {(self._life, event.generation - i) for i in (0, 1)}:
+            self._roster, self._complete = {}, False  # what was before is not told
         rebalance, members = self._of(event.generation, event), dict(event.says["members"])
         shift = 0 if event.at is None or event.says["state_ms"] < 0 else event.at.at_ms - event.says["state_ms"]
         if at_ms is not None:

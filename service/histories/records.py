@@ -24,7 +24,13 @@ from typing import Any, Final
 from service.core.documents import Json
 from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
 from service.histories.times import UTC_CLOCK, LineTime
-from service.wire.consumer_protocol import as_seen_by, read_assignment, read_subscription_leniently
+from service.wire.consumer_protocol import (
+    MemberSubscription,
+    TopicPartitions,
+    as_seen_by,
+    read_assignment,
+    read_subscription_leniently,
+)
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 
@@ -193,13 +199,31 @@ def _is_number(value: float, bits: int) -> bool:
 
 def _joined(row: Json, assignor: str) -> StoredMember:
     """A member of a classic group. Raises Unreadable, and ValueError for what is not base64."""
-    subscription, _ = read_subscription_leniently(base64.b64decode(row["subscription"], validate=True))
-    written = base64.b64decode(row["assignment"], validate=True)
-    assigned = read_assignment(written).partitions if written else ()
+    subscription, assigned = _sent(row["subscription"]), _given(row["assignment"])
     claimed, generation = as_seen_by(assignor, subscription)
     names, topics = (row.get("groupInstanceId"), row["clientId"]), tuple(dict.fromkeys(subscription.topic_names))
     times = row.get("sessionTimeout"), row.get("rebalanceTimeout")
     return StoredMember(row["memberId"], *names, topics, _flat(assigned), _flat(claimed), *times, generation)
+
+
+def _sent(written: str | Json) -> MemberSubscription:
+    """A subscription; kafka-dump-log prints its fields instead of its bytes."""
+    if isinstance(written, str):
+        return read_subscription_leniently(base64.b64decode(written, validate=True))[0]
+    generation, user_data = written.get("generationId", -1), base64.b64decode(written.get("userData") or "")
+    owned, topics = _topics(written.get("ownedPartitions", ())), tuple(written["topics"])
+    return MemberSubscription(3, topics, owned, generation if generation >= 0 else None, None, user_data or None)
+
+
+def _given(written: str | Json) -> TopicPartitions:
+    """An assignment, likewise."""
+    if isinstance(written, str):
+        return read_assignment(base64.b64decode(written, validate=True)).partitions if written else ()
+    return _topics(written.get("assignedPartitions", ()))
+
+
+def _topics(rows: Iterable[Json]) -> TopicPartitions:
+    return tuple((row["topic"], tuple(row["partitions"])) for row in rows)
 
 
 def _flat(partitions: Iterable[tuple[str, Iterable[int]]]) -> frozenset[Partition]:

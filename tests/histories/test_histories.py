@@ -126,6 +126,37 @@ def test_lines_that_cannot_be_read_are_counted():
     assert "protocolType is missing" in " ".join(warnings(history))
 
 
+DUMPED = """\
+Dumping /var/lib/kafka/__consumer_offsets-1/00000000000000000000.log
+| offset: 0 CreateTime: 1795966321064 keySize: 13 valueSize: 24 headerKeys: [] key: {"type":"2","data":{"group":"g"}} \
+payload: {"version":"3","data":{"protocolType":"","generation":0,"protocol":null,"leader":null,"currentStateTimestamp":\
+1795966321047,"members":[]}}
+| offset: 1 CreateTime: 1795966321195 keySize: 13 valueSize: 215 headerKeys: [] key: {"type":"2","data":{"group":"g"}} \
+payload: {"version":"3","data":{"protocolType":"consumer","generation":1,"protocol":"range","leader":"cc-1",\
+"currentStateTimestamp":1795966321172,"members":[{"memberId":"cc-1","groupInstanceId":null,"clientId":"cc","clientHost":"/h",\
+"rebalanceTimeout":300000,"sessionTimeout":45000,"subscription":{"topics":["t"],"userData":"","ownedPartitions":[],\
+"generationId":-1,"rackId":""},"assignment":{"assignedPartitions":[{"topic":"t","partitions":[0,1,2]}],"userData":""}}]}}
+| offset: 5 CreateTime: 1795966333003 keySize: 38 valueSize: -1 headerKeys: [] key: {"type":"2","data":{"group":"g"}} \
+payload: <DELETE>
+"""
+"""By kafka-dump-log of kafka-tools 4.3.1 with --offsets-decoder, of a group of librdkafka; names are shortened."""
+
+
+def test_what_kafka_dump_log_prints():
+    history = told("g", DUMPED.encode())
+    assert causes(history) == [["join cc"]]
+    assert history.told[0].check.alike
+    assert (history.told[0].rebalance.joined_ms, history.told[0].rebalance.ended_ms) == (1795966321172, 1795966321195)
+    assert not history.reading.faults
+
+
+def test_a_record_that_cannot_be_read_leaves_open_who_was_there():
+    history = told("changes-range", records("changes-range").replace('"generation": 2', '"generation": "2"').encode())
+    assert [each.rebalance.number for each in history.told] == [1, 3, 4, 5]
+    assert not history.told[1].rebalance.before.complete
+    assert history.told[1].rebalance.causes == []
+
+
 def test_memory_is_bounded():
     class Endless:
         """A line without an end, four times as long as the longest."""
