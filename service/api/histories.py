@@ -32,7 +32,7 @@ TEXT_BYTES: Final = 20
 class HistorySchema(Schema):
     """A group, and what tells of it."""
 
-    group_id = Name("the group", required=True, example="orders")
+    group_id = Name("default: the only one that a log names", load_default="", example="orders")
     texts = Array(
         fields.String(),
         "logs and records, in any order; each is a source with its own clock",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from service.core.clock import looking
@@ -29,8 +29,9 @@ CHECKED_EVENTS: Final = 1_000
 
 @dataclass(frozen=True)
 class HistoryQuestion:
-    """A group, and what tells of it: logs of coordinators and consumers, records of ``__consumer_offsets``.
+    """A group, and what tells of it: logs of coordinators and consumers, records of ``__consumer_offsets``, snapshots.
 
+    group_id : empty: the only one that logs name
     otherwise : whether to replay the events for a group that is run in other ways
     """
 
@@ -88,6 +89,8 @@ class HistoryAnswer:
 
 def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     """Read the sources. Raises InvalidQuestion if nothing in them tells of the group, and what the budget raises."""
+    if not question.group_id:
+        question = replace(question, group_id=_only_group(question.sources))
     reading = read(question.sources, question.group_id)
     budget.lengthen()
     if not reading.events:
@@ -140,6 +143,17 @@ def _is_interrupted(rebalance: PastRebalance, following: list[PastRebalance]) ->
     if rebalance.protocol == "consumer":
         return bool(rebalance.began_ms) and rebalance.joined_ms is None and any(each.joined_ms for each in following)
     return rebalance.ended_ms is None and rebalance.joined_ms is not None
+
+
+def _only_group(sources: Sequence[HistorySource]) -> str:
+    """The group that the sources tell of, which can be read twice. Raises InvalidQuestion unless it is one."""
+    groups = sorted(read(sources, "\0").others)  # which no group is called
+    if len(groups) != 1:
+        of = f"The sources tell of {all_of(groups, NAMED)}." if groups else "No line of a log names one."
+        raise InvalidQuestion(f"Which group? {of}", "group_id")
+    for source in sources:
+        source.file.seek(0)
+    return groups[0]
 
 
 def _nothing(question: HistoryQuestion, reading: SourcesRead) -> str:

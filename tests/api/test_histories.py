@@ -39,3 +39,15 @@ def test_texts_that_tell_nothing_of_the_group(client):
         "pointer": "/texts",
         "detail": "None of 25 lines tells what happened to the group 'orders'. They tell of changes-range.",
     }
+
+
+def test_the_group_is_the_only_one_that_a_log_names(client):
+    log = "".join(
+        f"[2026-11-21 09:00:1{i},022] INFO Stabilized group {{}} generation {i + 1} with 2 members.\n" for i in range(3)
+    )
+    asked = client.post("/v1/group-histories", json={"texts": [log.format("a", "a", "a")]})
+    assert (asked.json["group_id"], len(asked.json["rebalances"])) == ("a", 3)
+    several = client.post("/v1/group-histories", json={"texts": [log.format("b", "a", "b")]})
+    assert several.json["detail"] == "/group_id: Which group? The sources tell of a and b."
+    none = client.post("/v1/group-histories", json={"texts": ["nothing"]})
+    assert none.json["detail"] == "/group_id: Which group? No line of a log names one."

@@ -22,8 +22,7 @@ def test_a_real_log_is_pasted_and_its_rebalances_are_the_services(page, service)
     pasted(page, log)
     page.get_by_text(f"{log.count(chr(10))} lines in 1 text").wait_for()
     answer = service.post("/v1/group-histories", json={"group_id": "payments", "texts": [log]}).json
-    entered(page, "payments")
-    page.locator(".verdict", has_text=answer["conclusion"]).wait_for()
+    page.locator(".verdict", has_text=answer["conclusion"]).wait_for()  # of the only group
     rows = page.locator("section", has_text="Every rebalance").locator("tbody tr")
     causes = [each["causes"][0]["sentence"] if each["causes"] else "not told" for each in answer["rebalances"]]
     told = rows.locator("td:nth-child(3)").all_inner_texts()

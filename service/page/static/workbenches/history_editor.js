@@ -10,7 +10,7 @@ export function HistoryEditor({ state, set }) {
   const { texts, names = [] } = state;
   const lines = texts.reduce((sum, text) => sum + text.split("\n").length - 1, 0);
   const called = names.filter(Boolean);
-  return html`<${Text} ...${bound(state, set)("group_id")} label="Group id" />
+  return html`<${Text} ...${bound(state, set)("group_id")} label="Group id" placeholder="the only one" />
     <p class="hint">
       ${count(lines, "line")} in ${count(texts.length, "text")}${called.length > 0 ? `: ${listed(called)}` : ""}.
     </p>
