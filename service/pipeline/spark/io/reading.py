@@ -228,8 +228,10 @@ def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
     if by_bytes:
         frame = frame.select(*(_text_of_bytes(field.name, source) for field in schema.fields))
     of_files = [name for name in frame.columns if name not in (*folders, CORRUPT)]
-    if goes_on:  # of lines that end with CR LF
-        frame = frame.withColumn(of_files[-1], F.regexp_replace(column(of_files[-1]), "\r$", ""))
+    if goes_on:  # of lines that end with CR LF, the first one included
+        last = of_files.pop()
+        of_files.append(last.removesuffix("\r"))
+        frame = frame.withColumn(last, F.regexp_replace(column(last), "\r$", "")).withColumnRenamed(last, of_files[-1])
     return _with_folders(frame, folders, of_files)
 
 

@@ -145,6 +145,7 @@ def written(path: Path, text: str) -> Path:
     [
         ("a.csv", 'key,n\na,1\n"c\nd",1\nb,2\ne,"two\nlines"\na,3\n', {"a": 2, "b": 1, "c\nd": 1, "e": 1}),
         ("a.csv", 'key,n\r\n"c\r\nd",1\r\nb,2\r\n', {"c\r\nd": 1, "b": 1}),
+        ("a.csv", 'n,key\r\n1,"c\r\nd"\r\n2,b\r\n', {"c\r\nd": 1, "b": 1}),
         ("a.tsv", 'n\tkey\n1\t"c\n\nd"\n2\tb\n', {"c\n\nd": 1, "b": 1}),
         ("a.csv", '"the\nkey",n\na,1\n"say ""x""",1\n', {"a": 1, 'say "x"': 1}),
     ],
