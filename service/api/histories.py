@@ -32,7 +32,7 @@ TEXT_BYTES: Final = 20
 class HistorySchema(Schema):
     """A group, and what tells of it."""
 
-    group_id = Name("default: the only one that a log names", load_default="", example="orders")
+    group_id = Name("default: the only one that a log names", example="orders")
     texts = Array(
         fields.String(),
         "logs and records, in any order; each is a source with its own clock",
@@ -49,7 +49,7 @@ class HistorySchema(Schema):
         named = dict(enumerate(body.get("names", ())))
         texts = enumerate(body["texts"])
         sources = [HistorySource(named.get(i, f"text {i + 1}"), BytesIO(text.encode(errors="replace"))) for i, text in texts]
-        return HistoryQuestion(body["group_id"], sources, body["otherwise"])
+        return HistoryQuestion(body.get("group_id", ""), sources, body["otherwise"])
 
 
 class HistoryEvidenceSchema(AnswerSchema):
