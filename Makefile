@@ -95,7 +95,7 @@ demo: .venv/.dev ## answer the three questions for 336,776 real flights
 pipeline-demo: .venv/.dev ## run skew on the flights and on 50 million keys on Spark (needs a JDK)
 	$(BIN)/python -m demo.pipeline
 
-pipeline-proof: .venv/.dev ## run the pipeline on ten billion keys, and under faults, an hour (docs/pipeline.md)
+pipeline-proof: .venv/.dev ## run the pipeline on ten billion keys, on one and two cores, and under faults, some hours (docs/pipeline.md)
 	$(BIN)/python -m benchmarks.pipeline_proof
 
 lock: ## resolve the dependencies again (needs uv)
