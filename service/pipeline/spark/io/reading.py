@@ -226,7 +226,8 @@ def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
     schema = types.StructType([*_fields(spark, source, options), types.StructField(CORRUPT, types.StringType())])
     frame = spark.read.format("csv").options(**options).schema(schema).load(source.location)
     if by_bytes:
-        frame = frame.select(*(_text_of_bytes(field.name, source) for field in schema.fields))
+        names = [field.name for field in schema.fields]
+        frame = frame.select(*(column(name) if name in folders else _text_of_bytes(name, source) for name in names))
     of_files = [name for name in frame.columns if name not in (*folders, CORRUPT)]
     if goes_on:  # of lines that end with CR LF, the first one included
         last = of_files.pop()

@@ -161,7 +161,7 @@ def test_line_breaks_in_quotes_are_read(pipeline, tmp_path, name, text, expected
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_names_of_folders_are_text(pipeline, tmp_path, form):
-    for name in ("007", "7", "2026-01-01", "true", "1e3"):
+    for name in ("007", "7", "2026-01-01", "true", "1e3", "東京", "日本"):
         folder = tmp_path / "t" / f"code={name}"
         folder.mkdir(parents=True)
         if form == "parquet":
@@ -173,7 +173,7 @@ def test_names_of_folders_are_text(pipeline, tmp_path, form):
     result, rejected = run_scan(source, scan, pipeline.sink)
     assert rejected == {}
     assert {k.decode(): int(w[0]) for k, w in result.sample.weights.items()} == dict.fromkeys(
-        ("007", "7", "2026-01-01", "true", "1e3"), 2
+        ("007", "7", "2026-01-01", "true", "1e3", "東京", "日本"), 2
     )
 
 
