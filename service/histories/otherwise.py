@@ -89,7 +89,7 @@ def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember],
         return Otherwise([], f"The events cannot be replayed: {error}", [])
     names_of = ("as it was, simulated", *(name for name, _ in WAYS), "time-outs twice as long")
     ways = [_way(name, way) for name, way in zip(names_of, (found.first, *found.others, patient.first), strict=True)]
-    return Otherwise(ways, _conclusion(ways, rebalances[first + 1 :]), list(replay.notes(timing)))
+    return Otherwise(ways, _conclusion(ways, rebalances[first + 1 :], stalls=replay.stalls), list(replay.notes(timing)))
 
 
 def _is_known(rebalance: PastRebalance) -> bool:
@@ -188,6 +188,11 @@ class _Replay:
         """The events in the order of time."""
         return sorted(self.events, key=lambda event: event["at_ms"])[:MOST_EVENTS]
 
+    @property
+    def stalls(self) -> bool:
+        """Whether a member did not poll for a time."""
+        return any(event["type"] == "member_stalls" for event in self.events)
+
     def notes(self, timing: dict[str, int]) -> Iterator[str]:
         """What is uncertain."""
         yield (
@@ -195,6 +200,11 @@ class _Replay:
             f"{seconds(timing['rebalance_timeout_ms'])}; members are taken to heartbeat every "
             f"{seconds(timing['heartbeat_interval_ms'])} and to poll every second, which no source tells."
         )
+        if self.stalls:
+            yield (
+                "A member that does not poll counts as a reader until it is removed, although it reads nothing: longer time-outs "
+                "spare rebalances, and leave its partitions unread for longer."
+            )
         if self.skipped:
             yield f"{counted(self.skipped, 'cause')} could not be replayed."
         if len(self.events) > MOST_EVENTS:
@@ -207,8 +217,11 @@ def _way(name: str, way: Way) -> OtherWay:
     return OtherWay(name, totals.rebalances, totals.moved, idle.sum_ms, idle.least_sum_ms, idle.most_sum_ms)
 
 
-def _conclusion(ways: list[OtherWay], told: list[PastRebalance]) -> str:
-    """The simulation beside what was, which shows how far it can be trusted, and the way with the fewest rebalances."""
+def _conclusion(ways: list[OtherWay], told: list[PastRebalance], *, stalls: bool) -> str:
+    """The simulation beside what was, which shows how far it can be trusted, and the way with the fewest rebalances.
+
+    stalls : of members, whose partitions count as read; then times are not compared
+    """
     now, *others = ways
     fewest = min(others, key=lambda each: (each.rebalances, each.idle_ms))
     trust = f"The simulation of the same events takes {counted(now.rebalances, 'rebalance')}, the sources tell of {len(told)}."
@@ -217,4 +230,4 @@ def _conclusion(ways: list[OtherWay], told: list[PastRebalance]) -> str:
     saved = now.idle_ms - fewest.idle_ms
     idle = f"{'and' if saved > 0 else 'but'} about {seconds(abs(saved))} {'less' if saved > 0 else 'more'} without a reader"
     least = f"Of the ways simulated, {fewest.name} would take the fewest, {fewest.rebalances}"
-    return f"{trust} {least}, {idle}, summed over partitions."
+    return f"{trust} {least}." if stalls else f"{trust} {least}, {idle}, summed over partitions."
