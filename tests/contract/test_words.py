@@ -40,6 +40,8 @@ OF_KAFKAS_TOOLS = {
     "group": "group_id",
     "partitions": "partitions_count",
     "current_partitions": "current_partitions_count",
+    "planned_partitions": "planned_partitions_count",
+    "planned_members": "planned_members_count",
     "max_partitions": "max_partitions_count",
     "throttle": "throttle_bytes_per_second",
 }

@@ -45,6 +45,7 @@ CALLS = {
     "/v1/member-count-plans": lambda b: library.member_counts(**b),
     "/v1/group-rebalances": lambda b: library.rebalances(**b),
     "/v1/group-histories": lambda b: library.history(b["group_id"], *b["texts"], names=b["names"]),
+    "/v1/key-traces": lambda b: library.trace(**b),
     "/v1/replica-placements": lambda b: library.place(**b),
     "/v1/placement-audits": lambda b: library.audit(**b),
     "/v1/placement-checks": lambda b: library.check(**b),

@@ -48,7 +48,7 @@ def trace(
 ) -> None:  # fmt: skip
     """Follow a key to its partition, the brokers that hold it, and the members that read it; also after a planned change.
 
-    partition-allocator trace order-1 topics.txt members.txt --topic orders --planned-partitions 24
+    partition-allocator trace order-1 topics.txt members.txt --topic orders
 
     FILE is a snapshot, or output of Kafka's tools; several are merged.
     """
