@@ -31,6 +31,7 @@ MEMBERS_PLAN: Final = (
     *("members_count", "worst_load", "most_partitions", "idle_members", "drain_seconds", "moved", "idle_partition_ms"),
     "gains",
 )
+TRACE: Final = ("partition_id", "partitions_count", "leader", "replicas", "readers")
 REBALANCE: Final = ("at_ms", "stable_at_ms", "members_count", "revoked", "reason")
 
 Rows = list[dict[str, Any]]
@@ -220,6 +221,7 @@ def _timeline(answer: dict[str, Any]) -> Iterator[str]:
 
 ROWS_OF: Final[dict[str, Callable[[dict[str, Any]], Rows]]] = {
     "/v1/group-assignments": _assignments,
+    "/v1/key-traces": lambda answer: _columns(list(filter(None, (answer["now"], answer["planned"]))), *TRACE),
     "/v1/replica-placements": _placements,
     "/v1/partition-count-plans": _plans,
     "/v1/placement-audits": _skews,
