@@ -60,6 +60,13 @@ export function choiceOf({ group_protocol, assignor, client, rebalance_protocol 
   };
 }
 
+/** The partitioners that place keys on partitions, as choices. @returns {import("./fields.js").Choice[]} */
+export function usePartitioners() {
+  return useCatalogue("partitioners")
+    .filter(({ sign_rule }) => sign_rule !== null) // others ignore keys, or give tokens
+    .map(({ partitioner, client }) => ({ value: partitioner, label: partitioner, group: client }));
+}
+
 /** The assignors of groups with members, each with its protocol, as choices. @returns {AssignorChoice[]} */
 export function useWays() {
   return useCatalogue("assignors")

@@ -1,5 +1,5 @@
 /** The editor of keys: where they come from, the partitioner, the number of partitions and the limits. */
-import { useCatalogue } from "../catalogue.js";
+import { usePartitioners } from "../catalogue.js";
 import { dataOf, pack, pasted } from "../datasets.js";
 import { bound, Drop, Lines, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
@@ -18,12 +18,9 @@ const LONG = 50_000;
 
 /** @param {{state: KeysState, set: (change: Partial<KeysState>) => void}} props */
 export function KeysEditor({ state, set }) {
-  const choices = useCatalogue("partitioners")
-    .filter(({ sign_rule }) => sign_rule !== null) // others ignore keys, or give tokens
-    .map(({ partitioner, client }) => ({ value: partitioner, label: partitioner, group: client }));
   const field = bound(state, set);
   return html`<${Partitions} state=${state} set=${set} />
-    <${Select} ...${field("partitioner")} place="/partitioners/0" label="Partitioner" choices=${choices} />
+    <${Select} ...${field("partitioner")} place="/partitioners/0" label="Partitioner" choices=${usePartitioners()} />
     <${Source} state=${state} set=${set} />
     <h2>Limits</h2>
     <${Numeric} ...${field("max_skew")} label="Largest skew (fullest partition ÷ mean)" min=${1} />

@@ -1,5 +1,5 @@
 /** The editor of a trace: the key, who writes it, its topic, and what is planned. */
-import { useCatalogue } from "../catalogue.js";
+import { usePartitioners } from "../catalogue.js";
 import { bound, Numeric, Select, Text } from "../fields.js";
 import { FORMATS } from "../key_formats.js";
 import { html } from "../lib.js";
@@ -8,9 +8,6 @@ import { html } from "../lib.js";
 
 /** @param {{state: TraceState, set: (change: Partial<TraceState>) => void}} props */
 export function TraceEditor({ state, set }) {
-  const choices = useCatalogue("partitioners")
-    .filter(({ sign_rule }) => sign_rule !== null) // others ignore keys, or give tokens
-    .map(({ partitioner, client }) => ({ value: partitioner, label: partitioner, group: client }));
   const field = bound(state, set);
   return html`<div class="pair">
       <${Text} ...${field("key")} label="Record key" />
@@ -21,7 +18,7 @@ export function TraceEditor({ state, set }) {
         choices=${FORMATS}
       />
     </div>
-    <${Select} ...${field("partitioner")} label="Partitioner" choices=${choices} />
+    <${Select} ...${field("partitioner")} label="Partitioner" choices=${usePartitioners()} />
     <div class="pair">
       <${Text} ...${field("topic_name")} label="Topic" placeholder="the only one" />
       <${Numeric} ...${field("partitions_count")} label="Its partitions" placeholder="as described" min=${1} />
