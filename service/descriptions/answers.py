@@ -132,22 +132,14 @@ def _groups(description: Description) -> str:
         return ""
     members = [len(group["members"]) for group in groups if "members" in group]
     of = f" of {counted(sum(members), 'member')}" if len(members) == len(groups) else ""
-    with_lag = sum(any(_lag_known(group, description)) for group in groups)
+    with_lag = sum(_has_lag(group, description) for group in groups)
     its = "its" if with_lag == 1 else "their"
     lag = f" with {its} lag" if with_lag == len(groups) else f", {with_lag} with {its} lag" if with_lag else ""
     return f"{counted(len(groups), 'group')}{of}{lag}"
 
 
-def _lag_known(group: Json, description: Description) -> list[bool]:
-    """Whether the lag is known of each partition that the group is listed with."""
-    ends = {topic["topic_name"]: topic.get("log_end_offsets") or () for topic in description.topics}
-    known = []
-    for part in group.get("committed_offsets", ()):
-        of_topic = ends.get(part["topic_name"], ())
-        for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
-            end = of_topic[i] if i < len(of_topic) else None
-            known.append(offset is not None and end is not None and end >= 0)
-    return known
+def _has_lag(group: Json, description: Description) -> bool:
+    return any(lag is not None for lag in bodies.lags_of(group, description).values())
 
 
 def _unknown(description: Description) -> Iterator[str]:
@@ -163,8 +155,9 @@ def _unknown(description: Description) -> Iterator[str]:
     if uncounted:  # they may be inferred
         are = "counts of {} are" if len(uncounted) > 1 else "count of {} is"
         yield f"The partition {are.format(first_few(uncounted, NAMED))} not listed."
-    lags = [known for group in description.groups if any(known := _lag_known(group, description))]
-    partitions, missing = sum(map(len, lags)), sum(each.count(False) for each in lags)
+    with_lag = [group for group in description.groups if _has_lag(group, description)]
+    lags = [lag for group in with_lag for lag in bodies.lags_of(group, description).values()]
+    partitions, missing = len(lags), lags.count(None)
     if description.groups and not lags:
         yield "Lag is not known."
     elif missing:

@@ -112,6 +112,11 @@ def described_group(description: Description, group_id: str | None) -> Json:
     return _one(description.groups, "group_id", group_id, "group")
 
 
+def described_topic(description: Description, topic_name: str | None) -> Json:
+    """A topic; None: the only one of which more than its size is known. Raises InvalidQuestion."""
+    return _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
+
+
 def _members(group: Json) -> list[Json]:
     """The members of a group. Raises InvalidQuestion if there are none."""
     if "members" not in group and group.get("group_state", "Stable") == "Stable":
@@ -156,9 +161,25 @@ def _lag(topic: Json, committed: Mapping[str, Mapping[int, int | None]], describ
     return {"committed_offsets": [of_topic.get(i) for i in ids], **logs}
 
 
+def lags_of(group: Json, description: Description) -> dict[tuple[str, int], int | None]:
+    """(topic_name, partition_id) → records that are not committed yet, of each partition that the group is listed with.
+
+    None: not known, for want of a committed offset or a log end. A log end may be older than the commit: the lag is then 0.
+    """
+    ends = {topic["topic_name"]: dict(enumerate(topic.get("log_end_offsets") or ())) for topic in description.topics}
+    lags: dict[tuple[str, int], int | None] = {}
+    for part in group.get("committed_offsets", ()):
+        of_topic = ends.get(part["topic_name"], {})
+        for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
+            end = of_topic.get(i)
+            known = offset is not None and end is not None and end >= 0
+            lags[part["topic_name"], i] = max(0, end - offset) if known else None
+    return lags
+
+
 def placement_audit(description: Description, topic_name: str | None) -> Json:
     """The body of ``POST /v1/placement-audits`` for a topic; None: the only one. Raises InvalidQuestion."""
-    topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
+    topic = described_topic(description, topic_name)
     if not topic.get("placements"):
         raise InvalidQuestion(f"The placement of topic {topic['topic_name']!r} is not known.")
     placements = [picked(placement, PLACEMENT) for placement in topic["placements"]]
@@ -171,7 +192,7 @@ def partition_count_plan(description: Description, topic_name: str | None, *, ha
     The rates are those of the whole topic, if the description has them for each of its partitions. Raises InvalidQuestion.
     has_sizes : will the keys have bytes? Without, there can be no rate of bytes
     """
-    topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
+    topic = described_topic(description, topic_name)
     if "partitions_count" not in topic:
         name = topic["topic_name"]
         raise InvalidQuestion(f"The partition count of topic {name!r} is not known: kafka-topics --describe prints it.")

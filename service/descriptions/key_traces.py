@@ -124,7 +124,7 @@ def answer(question: KeyTraceQuestion, budget: Budget) -> KeyTraceAnswer:
     """Follow the key. Raises InvalidQuestion, and what the budget raises."""
     _check_key(question)
     described = read(DescriptionsQuestion(question.texts), budget).description if question.texts else Description("options")
-    topic_name = _topic_name(question, described)
+    topic_name = question.topic_name or str(bodies.described_topic(described, None)["topic_name"])
     if question.partitions_count is not None:
         rows = ({"topic_name": topic_name, "partitions_count": question.partitions_count},)
         described = described.merged(Description(described.form, topics=rows))
@@ -156,12 +156,6 @@ def _check_key(question: KeyTraceQuestion) -> None:
     if question.key is None or (question.key == "" and partitioner.empty_key == AS_NULL):
         what = "without a key" if question.key is None else "with an empty key"
         raise InvalidQuestion(f"{partitioner.name} writes records {what} to any partition.", "key")
-
-
-def _topic_name(question: KeyTraceQuestion, described: Description) -> str:
-    if question.topic_name is not None:
-        return question.topic_name
-    return str(bodies.partition_count_plan(described, None)["topic_name"])
 
 
 def _changed(question: KeyTraceQuestion, described: Description, topic_name: str, now: KeyPath) -> Description:
@@ -221,7 +215,7 @@ class _Cluster:
             error.field = ("key",) if error.field[:1] == ("keys",) else error.field
             raise
         placement = next((each for each in topic.get("placements", ()) if each["partition_id"] == partition_id), None)
-        readers = tuple(reader for group in self._groups() for reader in self._readers(group, topic, partition_id))
+        readers = tuple(reader for group in self._groups() for reader in self._readers(group, partition_id))
         if placement is None:
             return KeyPath(partition_id, count, None, None, readers)
         racks = {broker["broker_id"]: broker.get("rack_id") for broker in self.described.brokers}
@@ -230,8 +224,9 @@ class _Cluster:
             HeldReplica(broker, racks.get(broker), None if in_sync is None else broker in in_sync)
             for broker in placement["replicas"]
         ]
-        leader = placement.get("leader", -1 if "leader" in placement else None)
-        return KeyPath(partition_id, count, -1 if leader is None and "leader" in placement else leader, tuple(replicas), readers)
+        leader = placement.get("leader")
+        none = leader is None and "leader" in placement
+        return KeyPath(partition_id, count, -1 if none else leader, tuple(replicas), readers)
 
     def _groups(self) -> list[dict[str, Any]]:
         """The groups asked for, or those that read the topic."""
@@ -247,10 +242,10 @@ class _Cluster:
             raise InvalidQuestion(f"{len(readers)} groups read {self.topic_name!r}; name one.", "group_id")
         return readers
 
-    def _readers(self, group: dict[str, Any], topic: dict[str, Any], partition_id: int) -> Iterator[Reader]:
+    def _readers(self, group: dict[str, Any], partition_id: int) -> Iterator[Reader]:
         """Who reads the partition in a group."""
         members = {member["member_id"]: member for member in group.get("members") or ()}
-        lag = _lag(group, topic, partition_id)
+        lag = bodies.lags_of(group, self.described).get((self.topic_name, partition_id))
         rebalances = self.is_planned and (
             self.question.planned_partitions_count is not None or self.question.planned_members_count is not None
         )
@@ -286,6 +281,8 @@ class _Cluster:
         its = assign(of_rows(**{"kafka_version": question.kafka_version, **body}), self.budget)
         last = its.second or its.first
         topics, rows = last.group.topics, final_rows(last.outcome.assignment)
+        if self.topic_name not in topics.names:  # no member subscribes to it any more
+            return []
         place = topics.first[topics.names.index(self.topic_name)] + partition_id
         new = 0 if members is None else members - len(bodies.described_group(self.described, group_id).get("members") or ())
         if new > 0:
@@ -299,16 +296,6 @@ class _Cluster:
 def _owns(member: dict[str, Any], topic_name: str, partition_id: int) -> bool:
     owned = member.get("owned_partitions") or ()
     return any(part["topic_name"] == topic_name and partition_id in part["partition_ids"] for part in owned)
-
-
-def _lag(group: dict[str, Any], topic: dict[str, Any], partition_id: int) -> int | None:
-    ends = dict(enumerate(topic.get("log_end_offsets") or ()))
-    for part in group.get("committed_offsets", ()):
-        if part["topic_name"] == topic["topic_name"]:
-            committed = dict(zip(part["partition_ids"], part["offsets"], strict=True)).get(partition_id)
-            end = ends.get(partition_id)
-            return None if committed is None or end is None else max(0, end - committed)
-    return None
 
 
 def _way(topic_name: str, path: KeyPath, partitioner: str) -> str:

@@ -110,6 +110,27 @@ def test_what_is_not_known_is_said_and_not_filled_in():
     assert pa.trace(keys_of(1), empty, "orders")["now"]["readers"][0]["basis"] == "none"
 
 
+def test_a_log_end_that_is_not_known_is_no_lag_of_0():
+    topic = SNAPSHOT["topics"][0] | {"log_end_offsets": [-1, -1]}
+    assert pa.trace(keys_of(1), snapshot(topics=[topic]), "orders")["now"]["readers"][0]["lag"] is None
+
+
+def test_a_topic_that_is_no_longer_subscribed_has_offsets_and_no_reader():
+    """Its offsets stay until they expire; whatever is planned, the assignor gives it to no member."""
+    members = [{"member_id": "a", "topic_names": ["payments"]}]
+    topics = [*SNAPSHOT["topics"], {"topic_name": "payments", "partitions_count": 1}]
+    text = snapshot(topics=topics, groups=[SNAPSHOT["groups"][0] | {"members": members}])
+    for planned in ({}, {"planned_partitions_count": 5}, {"planned_members_count": 3}):
+        answer = pa.trace("a", text, "orders", **planned)
+        paths = [path for path in (answer["now"], answer["planned"]) if path]
+        assert [reader["basis"] for path in paths for reader in path["readers"]] == ["none"] * len(paths)
+
+
+def test_the_only_topic_needs_no_name_where_its_partitions_are_given():
+    text = "Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    assert pa.trace("a", text, partitions_count=3)["topic_name"] == "t"
+
+
 def test_a_reassignment_changes_brokers_and_a_leader_only_if_it_leaves():
     key = keys_of(1)
     for replicas, leader in (([3, 2], 2), ([3, 1], 3)):
