@@ -18,6 +18,7 @@ from service.histories.causes import WORDS
 from service.histories.conclusions import conclusion, sentence, warnings
 from service.histories.course import Roster
 from service.histories.reading import HistorySource
+from service.histories.rows import row_of
 from service.histories.times import written
 from service.http import described as fields
 from service.http.fields import Array, Bool, Name, budget
@@ -198,9 +199,12 @@ def _at(answer: HistoryAnswer, at_ms: int | None) -> str | None:
     return None if at_ms is None else written(at_ms, answer.aligned.clock)
 
 
+def _times(answer: HistoryAnswer, told: Told) -> dict[str, str | None]:
+    return {f"{name}_at": _at(answer, getattr(told.rebalance, f"{name}_ms")) for name in ("began", "joined", "ended")}
+
+
 def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
     rebalance, names, sources = told.rebalance, answer.names, answer.reading.names
-    times = {f"{name}_at": _at(answer, getattr(rebalance, f"{name}_ms")) for name in ("began", "joined", "ended")}
 
     def evidence(event: Any) -> dict[str, Any]:
         return {"source": sources[event.source], "line": event.line, "text": event.text}
@@ -215,7 +219,7 @@ def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
     return {
         "number": rebalance.number,
         "protocol": rebalance.protocol,
-        **times,
+        **_times(answer, told),
         "causes": [
             {
                 "kind": each.kind,
@@ -253,12 +257,12 @@ def table(answer: HistoryAnswer) -> pa.Table:
 
 
 def _rows(answer: HistoryAnswer) -> Iterator[dict[str, Any]]:
-    for row in (_rebalance(answer, told) for told in answer.told):
-        cause: dict[str, Any] = next(iter(row["causes"]), {"kind": "unknown", "members": []})
-        counts = {f"members_{name}": (row[name] or {}).get("count") for name in ("before", "after")}
-        bounds = {f"standstill_{name}": value for name, value in row["standstill"].items()}
-        found = {"cause": cause["kind"], "members": ", ".join(cause["members"]), "moved": (row["moves"] or {}).get("moved")}
-        yield {name: {**row, **cause, **counts, **bounds, **found}.get(name) for name in TABLE.names}
+    for told in answer.told:
+        row = row_of(answer, told)
+        places = [(answer.reading.names[cause.event.source], cause.event.line) for cause in told.rebalance.causes[:1]]
+        source, line = places[0] if places else (None, None)
+        more = {**_times(answer, told), "members": ", ".join(row["members"]), "source": source, "line": line}
+        yield {name: value for name, value in (row | more).items() if name in TABLE.names}
 
 
 FORM: Final = Form(HistorySchema(), answer, HistoryAnswerSchema, document, table)

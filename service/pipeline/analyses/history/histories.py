@@ -10,9 +10,10 @@ import pyarrow as pa
 from service.core.errors import InvalidQuestion
 from service.decisions.budget import Budget
 from service.decisions.rows.arrays import columns
-from service.histories.answer import HistoryAnswer, HistoryQuestion, Told, answer
-from service.histories.conclusions import conclusion, sentence
+from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
+from service.histories.conclusions import conclusion
 from service.histories.reading import HistorySource
+from service.histories.rows import row_of
 
 SCHEMA: Final = pa.schema(
     {
@@ -68,35 +69,10 @@ def _head(group: str, told: HistoryAnswer) -> dict[str, Any]:
     }
 
 
-def _rebalances(group: str, answered: HistoryAnswer, places: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    for told in answered.told:
-        rebalance, names = told.rebalance, answered.names
-        first = next(iter(rebalance.causes), None)
-        tells = first.event if first else next(iter(rebalance.events), None)
+def _rebalances(group: str, told: HistoryAnswer, places: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    for each in told.told:
+        rebalance = each.rebalance
+        tells = next(iter([*(cause.event for cause in rebalance.causes[:1]), *rebalance.events]), None)
         partition, offset = (None, None) if tells is None else places[tells.line - 1]
-        yield {
-            "group": group,
-            "number": rebalance.number,
-            "life": rebalance.life,
-            "protocol": rebalance.protocol,
-            **{f"{name}_at": getattr(rebalance, f"{name}_ms") for name in ("began", "joined", "ended")},
-            "assignor": rebalance.assignor,
-            "log_partition": partition,
-            "log_offset": offset,
-            "cause": "unknown" if first is None else str(first.kind),
-            "members": [] if first is None else [names(member) for member in first.members],
-            "sentence": None if first is None else sentence(first, names),
-            "members_before": None if rebalance.before is None else rebalance.before.count,
-            "members_after": None if rebalance.after is None else rebalance.after.count,
-            **_effects(told),
-        }
-
-
-def _effects(told: Told) -> dict[str, Any]:
-    moves, standstill = told.moves, told.standstill
-    return {
-        "moved": None if moves is None else moves.moved,
-        "assigned": None if moves is None else moves.of,
-        "standstill_least_ms": standstill.least_ms,
-        "standstill_most_ms": standstill.most_ms,
-    }
+        times = {f"{name}_at": getattr(rebalance, f"{name}_ms") for name in ("began", "joined", "ended")}
+        yield {"group": group, **row_of(told, each), **times, "log_partition": partition, "log_offset": offset}
