@@ -58,7 +58,7 @@ def history(*, group_id: str, files: tuple[BufferedReader, ...], otherwise: bool
 def show(answer: dict[str, Any]) -> None:
     """Print the sentences and the rebalances of an answer."""
     console = Console()
-    console.say(answer["conclusion"], *(each["sentence"] for each in answer["patterns"]), *_checked(answer), *answer["warnings"])
+    console.say(answer["conclusion"], *(each["sentence"] for each in answer["patterns"]), *answer["warnings"])
     rows = [_row(each) for each in answer["rebalances"]]
     if rows:
         console.say("")
@@ -73,14 +73,6 @@ def _way(way: dict[str, Any]) -> tuple[str, ...]:
 
     idle, least, most = (seconds(way[f"{name}idle_ms"]) for name in ("", "least_", "most_"))
     return way["name"], str(way["rebalances"]), str(way["moved"]), f"{idle} ({least} to {most})"
-
-
-def _checked(answer: dict[str, Any]) -> list[str]:
-    """How many assignments are what the assignor gives, and the first that is not."""
-    checks = [(each["number"], each["check"]) for each in answer["rebalances"] if each["check"]]
-    others = [(number, check["sentence"]) for number, check in checks if not check["alike"]]
-    alike = [f"{len(checks) - len(others)} of {len(checks)} assignments are what kafka-clients' assignor gives."] * bool(checks)
-    return [*alike, *(f"{number}: {sentence}" for number, sentence in others[:1])]
 
 
 def _row(rebalance: dict[str, Any]) -> tuple[str, ...]:

@@ -108,6 +108,7 @@ def sentence(cause: Cause, names: MemberNames) -> str:
 
 def warnings(answer: HistoryAnswer) -> Iterator[str]:
     """What of the history no source tells, and what of the sources tells nothing."""
+    yield from _checked(answer)
     reading, told = answer.reading, answer.told
     if told and not (told[0].rebalance.before and told[0].rebalance.before.complete):
         yield f"The sources begin with {_number(told[0])}: what was before it, and who was in the group, is not told."
@@ -139,6 +140,15 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
         yield f"{counted(reading.faults_count, 'line')} cannot be read; the first is {reading.names[source]}:{line}: {why}."
     if reading.dropped:
         yield f"Only the first {MOST_EVENTS:,} events are used; {reading.dropped:,} more were read."
+
+
+def _checked(answer: HistoryAnswer) -> Iterator[str]:
+    """How many assignments are what the assignor gives, and the first that is not."""
+    checks = [(each.rebalance.number, each.check) for each in answer.told if each.check is not None]
+    others = [(number, check.sentence) for number, check in checks if not check.alike]
+    if checks:
+        yield f"{len(checks) - len(others)} of {len(checks)} assignments are what kafka-clients' assignor gives."
+    yield from (f"{number}: {sentence}" for number, sentence in others[:1])
 
 
 def _number(told: Told) -> str:
