@@ -39,7 +39,7 @@ a tab or a line break has a `'` before it.
 
 
 def create_app(settings: Settings | None = None, *, log_requests: bool = False, metrics_folder: Path | None = None) -> Flask:
-    """The service as a WSGI app. Raises service.http.auth.authenticator.InvalidCredentials for credentials that cannot be read.
+    """The service as a WSGI app. Raises service.http.auth.InvalidCredentials for credentials that cannot be read.
 
     settings : default: those of the environment
     log_requests : a line for each request on standard output

@@ -211,8 +211,7 @@ def tokens(tmp_path):
 
 def tokens_in(folder: Path) -> tuple[Path, dict[str, str]]:
     """Such a file, in this folder."""
-    from service.http.auth.principals import SCOPES  # noqa: PLC0415 (as above)
-    from service.http.auth.tokens import new_token  # noqa: PLC0415
+    from service.http.auth import SCOPES, new_token  # noqa: PLC0415 (as above)
 
     made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
     path = folder / "tokens"

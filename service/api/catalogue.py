@@ -8,11 +8,9 @@ from flask import Response
 from marshmallow import Schema
 
 from service.decisions import catalogue
-from service.http import described as fields
-from service.http import responses
+from service.http import deciding, fields
 from service.http.blueprint import Blueprint
-from service.http.media_types import CSV
-from service.http.schemas import ImplementationSchema
+from service.http.forms import CSV, ImplementationSchema
 
 
 class PartitionerSchema(ImplementationSchema):
@@ -64,7 +62,7 @@ def _listing(name: str, row: type[Schema], rows: Callable[[], list[dict[str, Any
     blueprint, title = Blueprint(name, __name__, description=f"the {name} installed"), name.capitalize()
 
     def listing() -> Response:
-        return responses.respond(lambda: {name: rows()}, lambda media_type: _table(rows(), media_type))
+        return deciding.respond(lambda: {name: rows()}, lambda media_type: _table(rows(), media_type))
 
     listing.__doc__ = f"List the {name}, plug-ins included, as JSON, `text/csv` or an Arrow stream."
     listed = Schema.from_dict({name: fields.List(fields.Nested(row))}, name=f"{title}Schema")

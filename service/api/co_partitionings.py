@@ -12,10 +12,9 @@ from marshmallow import Schema, post_load, validate
 from service.core.keys.formats import FORMATS
 from service.decisions.co_partitionings import CoPartitioningAnswer, CoPartitioningQuestion, answer
 from service.decisions.rows.names import LONGEST_TOPIC_NAME
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Int
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, KafkaVersion
+from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation
 
 
 class CoPartitionedTopicSchema(Schema):

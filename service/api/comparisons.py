@@ -15,11 +15,10 @@ from service.api.partitioner_classes import ExcludedSchema, WriterSchema, exclud
 from service.core.keys.formats import FORMATS
 from service.decisions.comparisons import ComparisonAnswer, ComparisonQuestion, answer
 from service.decisions.keys.values import json_value
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Int
-from service.http.forms import Form, Operation
+from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema, SpreadSchema
 from service.http.keys import KeyList, read_body
-from service.http.schemas import AnswerSchema, KafkaVersion, QuestionSchema, SpreadSchema
 
 MOST_EXAMPLES: Final = 100
 

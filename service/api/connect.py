@@ -18,10 +18,18 @@ from service.core.kafka_versions import LATEST
 from service.core.measures.skew import spread
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer
 from service.decisions.rows.arrays import columns
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Bool, Int, Name, Subject
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, AssignedSchema, CountsSchema, ExplainSchema, assigned_by, counts_document
+from service.http.forms import (
+    AnswerSchema,
+    AssignedSchema,
+    CountsSchema,
+    ExplainSchema,
+    Form,
+    Operation,
+    assigned_by,
+    counts_document,
+)
 
 LATEST_MS: Final = 10**12
 """The latest time of a rebalance: 31 years."""

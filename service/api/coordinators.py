@@ -7,10 +7,9 @@ from marshmallow import Schema, validate
 
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT
 from service.decisions.coordinators import CoordinatorAnswer, CoordinatorQuestion, answer
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Int, short
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, ExplainSchema, KafkaVersion, QuestionSchema
+from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, Operation, QuestionSchema
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
 """A Kafka Uuid as text: 16 bytes in base64 without padding, for URLs, as Java writes it, or standard, as confluent-kafka does."""

@@ -32,13 +32,11 @@ from service.decisions.decodings import (
 )
 from service.decisions.groups.rows import TOPIC_ID
 from service.decisions.keys.columns import from_arrow
-from service.http import described as fields
-from service.http.arrow.parser import ArrowBody
-from service.http.columns_field import Columns
-from service.http.fields import Array, Name, TopicName, budget, short
-from service.http.forms import Form, Operation
-from service.http.json.rows import enclosed
-from service.http.schemas import AnswerSchema, topic_of_a_snapshot
+from service.http import fields
+from service.http.fields import Array, Columns, Name, TopicName, budget, short
+from service.http.forms import AnswerSchema, Form, Operation, topic_of_a_snapshot
+from service.http.json.codec import enclosed
+from service.http.parsers import ArrowBody
 from service.wire.connect_groups import assignment_document, work_document
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata
 from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
@@ -284,7 +282,9 @@ class DecodingSchema(AnswerSchema):
         fields.String(), "faults in the bytes of a group's members; absent if there are no faults", optional=True
     )
     owned_partitions = fields.List(
-        fields.Dict(), "an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`", optional=True
+        fields.Dict(),
+        "an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`",
+        optional=True,
     )
     records = fields.List(
         fields.Dict(),

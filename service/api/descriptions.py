@@ -9,10 +9,9 @@ from typing import Any, Final
 from marshmallow import Schema, validate
 
 from service.descriptions.answers import DescriptionsAnswer, DescriptionsQuestion, answer
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Bool
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, QuestionSchema
+from service.http.forms import AnswerSchema, Form, Operation, QuestionSchema
 
 MOST_TEXTS = 100
 

@@ -22,11 +22,9 @@ from service.core.model import Int32s
 from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, FingerprintAnswer, FingerprintQuestion, answer
 from service.decisions.keys.types import Stream
 from service.decisions.keys.values import json_value
-from service.http import described as fields
-from service.http.columns_field import Columns
-from service.http.fields import INT32, Array, Int
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, ExplainSchema, KafkaVersion
+from service.http import fields
+from service.http.fields import INT32, Array, Columns, Int
+from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, Operation
 from service.planner.attribution import conclusions
 from service.planner.attribution.equivalents import UNDECIDED
 from service.planner.attribution.fingerprints import Candidate, Fingerprint, explain
@@ -180,7 +178,8 @@ class PartitionerFingerprintsAnswerSchema(AnswerSchema):
     conclusion = fields.String("the verdict in a sentence")
     partitions_count = fields.Integer("the likeliest count; null if no count is likelier than others", allow_none=True)
     earlier_partitions_counts = fields.List(
-        fields.Integer(), "those that the topic probably had before it grew, ascending: writers explain records only with these"
+        fields.Integer(),
+        "those that the topic probably had before it grew, ascending: writers explain records only with these",
     )
     observations_count = fields.Integer()
     pairs_count = fields.Integer("different pairs of key and partition; repeated ones prove nothing more")
@@ -195,7 +194,8 @@ class PartitionerFingerprintsAnswerSchema(AnswerSchema):
     writers = fields.List(fields.Nested(FoundWriterSchema), "the writers, the greatest share first")
     unexplained = fields.Nested(UnexplainedSchema, "null: no writer is identified", allow_none=True)
     candidates = fields.List(
-        fields.Nested(CandidateSchema), "the likeliest first; where `partitions_count` is not given, those that are not ruled out"
+        fields.Nested(CandidateSchema),
+        "the likeliest first; where `partitions_count` is not given, those that are not ruled out",
     )
     candidates_count = fields.Integer("the number of candidates that are not ruled out, listed or not")
     not_considered = fields.List(fields.Nested(ExcludedSchema), "partitioners that were not considered")

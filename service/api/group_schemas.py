@@ -18,14 +18,13 @@ from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.decisions.rows.names import NAME
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.fields import INT32, INT64, Array, Bool, Int, Name, Number, Subject, TopicName
-from service.http.json import arrays, integer_lists
+from service.http import fields
+from service.http.fields import INT32, INT64, Array, Bool, Int, Name, Number, Rows, Subject, TopicName
+from service.http.forms import price_per_gb_field, topic_of_a_snapshot
+from service.http.json import arrays
+from service.http.json.arrays import IntegerLists
 from service.http.json.codec import loads
-from service.http.json.integer_lists import IntegerLists
 from service.http.problems import reword
-from service.http.schemas import price_per_gb_field, topic_of_a_snapshot
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
 """The texts of a body besides topics and members; null is the same as absent."""
@@ -155,7 +154,7 @@ def read_body(text: bytes) -> Any:
     """
     if len(text) < LARGE:
         return loads(text)
-    lists = integer_lists.take_out(text)
+    lists = arrays.take_out(text)
     return (lists and _read_large(lists.rest, lists)) or _read_large(text, None) or loads(text)
 
 
@@ -172,7 +171,7 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
     topics, members = columns["topics"].flatten(), columns["members"].flatten()
     if lists and not members.null_count:
         # Integer lists may also have stood in partition_weights or, wrongly, anywhere else: then Arrow reads the whole text.
-        members = integer_lists.put_back(members, ("owned_partitions", "partition_ids"), lists)
+        members = arrays.put_back(members, ("owned_partitions", "partition_ids"), lists)
     if members is None or topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
         return None
     given = {name: columns[name][0].as_py() for name in options if columns[name].null_count == 0}

@@ -32,22 +32,22 @@ from service.decisions.groups.tables import (
     moves_table,
     ranges_table,
 )
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Bool
-from service.http.forms import Form, Operation
-from service.http.json.codec import LongText, dumps
-from service.http.json.rows import Part, json_list
-from service.http.schemas import (
+from service.http.forms import (
     AnswerSchema,
     AssignedSchema,
     CountsSchema,
     ExplainSchema,
+    Form,
     LoadsSchema,
+    Operation,
     ZoneTrafficSchema,
     assigned_by,
     counts_document,
     loads_document,
 )
+from service.http.json.codec import LongText, Part, dumps, json_list
 from service.planner.rebalances.rebalance import Moves
 
 

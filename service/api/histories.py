@@ -20,10 +20,9 @@ from service.histories.course import Roster
 from service.histories.reading import HistorySource
 from service.histories.rows import row_of
 from service.histories.times import written
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Bool, Name, budget
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema
+from service.http.forms import AnswerSchema, Form, Operation
 
 MOST_TEXTS: Final = 100
 TEXT_BYTES: Final = 20

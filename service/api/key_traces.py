@@ -15,10 +15,9 @@ from service.api.descriptions import MOST_TEXTS
 from service.api.reassignment_schemas import KafkaReassignmentSchema
 from service.core.keys.formats import FORMATS
 from service.descriptions.key_traces import KeyPath, KeyTraceAnswer, KeyTraceQuestion, answer
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Int
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, KafkaVersion, QuestionSchema
+from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
 
 
 class KeyTraceSchema(QuestionSchema):

@@ -11,10 +11,9 @@ import pyarrow as pa
 from marshmallow import Schema, validate
 
 from service.decisions.keyless import KeylessAnswer, KeylessQuestion, answer
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import Array, Bool, Int, Name, Number, Subject
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, KafkaVersion, QuestionSchema, row_of_a_snapshot
+from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema, row_of_a_snapshot
 from service.planner.keyless import ADAPTIVE, RULES
 
 

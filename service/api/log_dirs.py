@@ -26,14 +26,11 @@ from service.decisions.log_dirs.question import LogDirQuestion
 from service.decisions.log_dirs.rows import DISK_BROKER, plain_disk_brokers
 from service.decisions.log_dirs.tables import dir_reasons, moves_table
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.http.forms import Form, Operation
-from service.http.json.codec import dumps
-from service.http.json.rows import Part, json_list
-from service.http.json.rows import rows as json_rows
-from service.http.schemas import OF_BROKERS, AnswerSchema, CountsSchema, KafkaVersion, LoadsSchema
+from service.http import fields
+from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
+from service.http.forms import OF_BROKERS, AnswerSchema, CountsSchema, Form, KafkaVersion, LoadsSchema, Operation
+from service.http.json.codec import Part, dumps, json_list
+from service.http.json.codec import rows as json_rows
 from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
 
 if TYPE_CHECKING:
@@ -302,7 +299,8 @@ class DiskBrokersSchema(AnswerSchema):
     bytes = fields.List(fields.Integer(), "copied")
     lower_bounds = fields.List(fields.Integer(), "of the bytes copied, as in `moves`")
     skews_before = fields.List(
-        fields.Float(), "the fullest directory ÷ the mean, by the sizes of the disks; those that are `draining` do not count"
+        fields.Float(),
+        "the fullest directory ÷ the mean, by the sizes of the disks; those that are `draining` do not count",
     )
     skews_after = fields.List(fields.Float())
     evenness_gaps = fields.List(

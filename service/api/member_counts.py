@@ -21,10 +21,9 @@ from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_sec
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import POLL_MS
 from service.decisions.rows.arrays import columns
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Number
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, ImplementationSchema, ZoneTrafficSchema, price_per_gb_field
+from service.http.forms import AnswerSchema, Form, ImplementationSchema, Operation, ZoneTrafficSchema, price_per_gb_field
 from service.planner.member_counts.keda import RELEASE, Scaling, Trigger
 from service.planner.member_counts.plans import MembersLoad
 
@@ -184,7 +183,10 @@ class MembersPlansSchema(AnswerSchema):
         required=True,
     )
     out_of_reach = fields.Dict(
-        "limit → why no number of members that was planned keeps it", keys=fields.String(), values=fields.String(), required=True
+        "limit → why no number of members that was planned keeps it",
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
     )
 
 

@@ -1,11 +1,13 @@
 """Partitioners in answers: classes of those that no key tells apart."""
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from service.http import described as fields
-from service.http.schemas import AnswerSchema
+from service.http import fields
+from service.http.forms import AnswerSchema
 from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class WriterSchema(AnswerSchema):

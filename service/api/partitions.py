@@ -14,12 +14,10 @@ from marshmallow import INCLUDE, Schema, ValidationError, validate, validates_sc
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer, PartitionsQuestion, answer
-from service.http import described as fields
-from service.http.columns_field import Columns, Integers
-from service.http.fields import INT64, Bool, Int, Subject
-from service.http.forms import Form, Operation
+from service.http import fields
+from service.http.fields import INT64, Bool, Columns, Int, Integers, Subject
+from service.http.forms import AnswerSchema, CountsSchema, ExplainSchema, Form, KafkaVersion, Operation, QuestionSchema
 from service.http.keys import KeyList, read_body
-from service.http.schemas import AnswerSchema, CountsSchema, ExplainSchema, KafkaVersion, QuestionSchema
 
 
 class RecordSchema(Schema):

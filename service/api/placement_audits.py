@@ -18,11 +18,9 @@ from service.core.kafka_versions import LATEST
 from service.core.model import NONE
 from service.decisions.placement_audits import AuditAnswer, AuditQuestion, answer
 from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.fields import Array, Int, TopicName
-from service.http.forms import Form, Operation
-from service.http.schemas import PLACED_TRAFFIC, AnswerSchema, ZoneTrafficSchema, row_of_a_snapshot
+from service.http import fields
+from service.http.fields import Array, Int, Rows, TopicName
+from service.http.forms import PLACED_TRAFFIC, AnswerSchema, Form, Operation, ZoneTrafficSchema, row_of_a_snapshot
 from service.planner.placement_audits.audit import CreatedPart, PlacerRuleBroken, verdict
 from service.planner.placement_audits.evenness import MEASURES, Evenness, skews_of
 

@@ -15,10 +15,9 @@ from service.core.measures.broker_load import load_of
 from service.core.model import NONE
 from service.decisions.placement_checks import CheckAnswer, CheckQuestion, answer
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.forms import Form, Operation
-from service.http.schemas import OF_BROKERS, AnswerSchema, KafkaVersion, QuestionSchema
+from service.http import fields
+from service.http.fields import Rows
+from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
 from service.planner.placement_checks.check import SEVERITIES, CheckFinding, PlacementCheck
 
 

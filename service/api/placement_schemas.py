@@ -5,10 +5,9 @@ from marshmallow import Schema, validate
 from service.core.kafka_versions import LATEST
 from service.decisions.placements.question import PlacementQuestion
 from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, plain_current
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.http.schemas import QuestionSchema, accepted_racks_field, price_per_gb_field, row_of_a_snapshot
+from service.http import fields
+from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
+from service.http.forms import QuestionSchema, accepted_racks_field, price_per_gb_field, row_of_a_snapshot
 
 
 @row_of_a_snapshot("capacity_bytes", "used_bytes")

@@ -20,18 +20,18 @@ from service.decisions.placements.answer import PlacementAnswer, answer
 from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
 from service.decisions.placements.question import UNNAMED
 from service.decisions.rows.names import NAME
-from service.http import described as fields
-from service.http.forms import Form, Operation
-from service.http.json.codec import LongText, dumps
-from service.http.json.rows import Part, enclosed, json_list, rows
-from service.http.schemas import (
+from service.http import fields
+from service.http.forms import (
     PLACED_TRAFFIC,
     AnswerSchema,
     CountsSchema,
     ExplainSchema,
+    Form,
     ImplementationSchema,
+    Operation,
     ZoneTrafficSchema,
 )
+from service.http.json.codec import LongText, Part, dumps, enclosed, json_list, rows
 
 
 class PlacementSchema(AnswerSchema):
@@ -64,7 +64,10 @@ class ReassignedSchema(AnswerSchema):
     partition = fields.Integer()
     replicas = fields.List(fields.Integer())
     log_dirs = fields.List(
-        fields.String(), "from `kafka-reassign-generate`: `any` for each of `replicas`", optional=True, example=["any", "any"]
+        fields.String(),
+        "from `kafka-reassign-generate`: `any` for each of `replicas`",
+        optional=True,
+        example=["any", "any"],
     )
 
 
@@ -110,7 +113,9 @@ class ReplicaPlacementAnswerSchema(AnswerSchema):
     placements = fields.List(fields.Nested(PlacementSchema), "one topic", optional=True)
     topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order", optional=True)
     results = fields.List(
-        fields.List(fields.Nested(ControllerTopicSchema)), "operations: for each, its topics in order", optional=True
+        fields.List(fields.Nested(ControllerTopicSchema)),
+        "operations: for each, its topics in order",
+        optional=True,
     )
     proposed_json = fields.String("kafka-reassign-generate: what the tool prints", optional=True)
     broker_load = fields.Nested(BrokerLoadSchema)

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, current_app
 from flask_swagger_ui import get_swaggerui_blueprint
 
 from service.http.blueprint import Api
-from service.http.context import metrics
+from service.http.deciding import metrics
 from service.http.error_handlers import respond
 from service.http.middleware import PAGE_POLICY
 from service.http.problems import problem

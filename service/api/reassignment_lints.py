@@ -12,10 +12,9 @@ from marshmallow import Schema, post_load
 from service.api.reassignment_schemas import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
 from service.decisions.reassignment_lints import LintAnswer, LintQuestion, answer
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.forms import Form, Operation
-from service.http.schemas import OF_BROKERS, AnswerSchema, KafkaVersion, accepted_racks_field
+from service.http import fields
+from service.http.fields import Rows
+from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, accepted_racks_field
 from service.planner.reassignments.lint import LintFinding
 
 

@@ -16,10 +16,9 @@ from service.decisions.reassignments.rows import (
     plain_reassigned,
     plain_target_brokers,
 )
-from service.http import described as fields
-from service.http.columns_field import Rows
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.http.schemas import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot
+from service.http import fields
+from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
+from service.http.forms import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot
 from service.planner.reassignments import (
     BALANCES,
     BATCH_ORDERS,

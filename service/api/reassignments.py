@@ -20,12 +20,10 @@ from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.tables import moves_table, replica_reasons
-from service.http import described as fields
-from service.http.forms import Form, Operation
-from service.http.json.codec import LongText, dumps
-from service.http.json.rows import Part, json_list
-from service.http.json.rows import rows as json_rows
-from service.http.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, LoadsSchema, ZoneTrafficSchema
+from service.http import fields
+from service.http.forms import PLACED_TRAFFIC, AnswerSchema, CountsSchema, Form, LoadsSchema, Operation, ZoneTrafficSchema
+from service.http.json.codec import LongText, Part, dumps, json_list
+from service.http.json.codec import rows as json_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +148,9 @@ class BrokersLoadSchema(ResourceLoadsSchema):
 
     broker_ids = fields.List(fields.Integer(), "in request order, then those that only placements mention")
     current_leaders = fields.List(
-        fields.Integer(), "the partitions that each leads, now or after all elections; absent without `leader`", optional=True
+        fields.Integer(),
+        "the partitions that each leads, now or after all elections; absent without `leader`",
+        optional=True,
     )
 
 

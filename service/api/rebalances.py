@@ -19,9 +19,8 @@ from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.conclusions import conclusion, warnings
 from service.decisions.rebalances.question import rebalance_protocol_of
-from service.http import described as fields
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, CountsSchema, ExplainSchema, ZoneTrafficSchema
+from service.http import fields
+from service.http.forms import AnswerSchema, CountsSchema, ExplainSchema, Form, Operation, ZoneTrafficSchema
 from service.planner.timelines.model import Idle, Reading, TimelineRebalance, Totals
 from service.planner.timelines.simulation import Variant
 

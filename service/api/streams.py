@@ -16,10 +16,9 @@ from service.core.kafka_versions import LATEST
 from service.core.measures.skew import spread
 from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.decisions.streams.question import StreamsQuestion
-from service.http import described as fields
+from service.http import fields
 from service.http.fields import INT64, Array, Bool, FlatRows, Int, Name, Subject
-from service.http.forms import Form, Operation
-from service.http.schemas import AnswerSchema, AssignedSchema, CountsSchema, assigned_by, counts_document
+from service.http.forms import AnswerSchema, AssignedSchema, CountsSchema, Form, Operation, assigned_by, counts_document
 
 MOST_REPLICAS: Final = 100
 

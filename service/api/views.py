@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest
 
 from service.api import coordinators, partitions
 from service.core.keys.columns import INTEGERS
-from service.decisions.coordinators import CoordinatorQuestion
 from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.decisions.families import FAMILIES, Family
 from service.decisions.keys.values import TEXTUAL, fields_of
 from service.decisions.partitions import PartitionsQuestion
 from service.descriptions.pasted import utf8
-from service.http import described as fields
-from service.http.arrow.parser import ArrowParser
+from service.http import fields
 from service.http.blueprint import Blueprint, Parser, QuerySchema
 from service.http.bodies import read_body
-from service.http.context import reserve
-from service.http.deciding import decide
+from service.http.deciding import decide, reserve
 from service.http.fields import INT64, Int, from_query
-from service.http.json.lines import LinesParser
-from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
-from service.http.schemas import ExplainSchema
+from service.http.forms import ARROW_STREAM, CSV, JSON, JSON_LINES, ExplainSchema
+from service.http.parsers import ArrowParser, LinesParser
+
+if TYPE_CHECKING:
+    from service.decisions.coordinators import CoordinatorQuestion
 
 TEXT: Final = "text/plain"
 OF_KEY: Final = fields_of(keys=("key",))
@@ -53,7 +52,16 @@ class PartitionQuerySchema(partitions.PartitionsSchema, ExplainSchema, QuerySche
     class Meta:
         """Without the fields that a query cannot hold."""
 
-        fields = ("key", "partitions_count", "partitioner", "key_format", "counter", "random_seed", "topic_name", "explain")
+        fields = (
+            "key",
+            "partitions_count",
+            "partitioner",
+            "key_format",
+            "counter",
+            "random_seed",
+            "topic_name",
+            "explain",
+        )
 
     key = fields.String("absent: a record without a key", example="order-1")
     counter = Int("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from service.cli import options
 from service.cli.errors import BAD_INPUT, note
-from service.http.media_types import CSV
+from service.http.forms import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

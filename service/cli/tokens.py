@@ -4,8 +4,7 @@ import click
 
 from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
-from service.http.auth.principals import EVERYTHING, SCOPES
-from service.http.auth.tokens import new_token
+from service.http.auth import EVERYTHING, SCOPES, new_token
 
 
 @click.command(cls=GroupedCommand)

@@ -143,7 +143,7 @@ def new_app(
 
 
 def add_hooks(app: Flask, settings: Settings, tracing: Tracing | None = None, *, log_requests: bool = False) -> Flask:
-    """The app, with the hooks that run before and after its views. Raises service.http.auth.principals.InvalidCredentials."""
+    """The app, with the hooks that run before and after its views. Raises service.http.auth.InvalidCredentials."""
     metrics = app.extensions["metrics"]
     app.extensions["request_hooks"] = RequestHooks(app, settings, metrics, tracing, log_requests=log_requests)
     return app

@@ -1,19 +1,185 @@
-"""From a question to its response: the part of a view that is the same in every family."""
+"""From a question to its response, the part of a view that is the same in every family.
+
+The budget of the request, the answer, and its JSON, Arrow stream or CSV, none with Python work per row.
+"""
+
+from __future__ import annotations
 
 import time
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from flask import Response, request
+from flask import Response, current_app, request
+from werkzeug.exceptions import NotAcceptable
+from werkzeug.http import parse_options_header
 
 from service.core.clock import limited
 from service.decisions.budget import Budget
-from service.http.context import answered, request_budget
-from service.http.details import PARAMETER
-from service.http.forms import FamilyAnswer, Form
-from service.http.json.codec import dump_pieces
-from service.http.media_types import JSON, JSON_LINES
-from service.http.responses import answer as json_response
-from service.http.responses import in_pieces, preferred, table
+from service.http.forms import ARROW_STREAM, CSV, JSON, JSON_LINES, PARAMETER, FamilyAnswer, Form
+from service.http.json.codec import dump_pieces, dump_text
+from service.http.middleware import PROGRESS, current_request
+from service.http.tables import without_formulas, written, written_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from wsgiref.types import WSGIEnvironment
+
+    import pyarrow as pa
+
+    from service.decisions.figures import Figures
+    from service.http.middleware import Progress
+    from service.http.telemetry.metrics import Metrics
+
+
+def request_budget() -> Budget:
+    """What this request may take.
+
+    A body that is read as a stream counts from the start, by its length, which our server knows also if it came in chunks.
+    """
+    request = current_request()
+    environ = request.environ
+    progress: Progress = environ[PROGRESS]
+    hooks = progress.hooks
+    limits = hooks.extensions["limits"]
+    announced = (request.content_length or 0) if "CONTENT_LENGTH" in environ else 0  # which a GET has not
+    return Budget(
+        limits,
+        partial(hooks.reserve, environ),
+        partial(hooks.lengthen, environ),
+        limits["max_explained"],
+        progress.started,
+        limits["max_request_seconds"],
+        progress.cpu_started,
+        max(1.0, progress.sent_bytes / 1_000, announced / 1_000),
+    )
+
+
+def reserve(size: int) -> None:
+    """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
+    current_app.extensions["request_hooks"].reserve(current_request().environ, size)
+
+
+def metrics() -> Metrics:
+    """The metrics of the running app."""
+    of_app: Metrics = current_app.extensions["metrics"]
+    return of_app
+
+
+def answered(decision: str, figures: Figures, parsed: float, computed: float) -> None:
+    """Record an answer and the phases of its request, of which "render" ends now. Raises if the request is over its time limit.
+
+    decision : "partition", "assignment", "placement"
+    parsed, computed : when these phases ended, by time.perf_counter
+    """
+    progress: Progress = current_request().environ[PROGRESS]
+    rendered = time.perf_counter()
+    phases = ("parse", progress.started, parsed), ("compute", parsed, computed), ("render", computed, rendered)
+    progress.hooks.metrics.answered(decision, figures, phases)
+    if progress.span is not None:
+        for phase in phases:
+            progress.span.phase(*phase, figures.strategy)
+    if rendered > progress.deadline:
+        request_budget().check_time()
+
+
+ESCAPED_CSV = "text/csv; header=present; formulas=escape"
+
+STREAMED_BYTES: Final = 2**24
+"""An answer with more bytes of LongTexts is made while it is sent. The server makes the rest of it between two requests, a
+millisecond for a block; below this size a thread is faster."""
+
+
+class WholeResponse(Response):
+    """An answer of which all is there.
+
+    Werkzeug would copy its headers, to complete a Location that it has not, and wrap its bytes, to encode and to close them.
+    """
+
+    def get_wsgi_response(self, environ: WSGIEnvironment) -> tuple[Iterable[bytes], str, list[tuple[str, str]]]:
+        """See Werkzeug."""
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return super().get_wsgi_response(environ)
+        return cast("list[bytes]", self.response), self.status, self.headers.to_wsgi_list()
+
+
+def preferred(*offered: str) -> str:
+    """The media type that the request's Accept header prefers (RFC 9110, 12.5.1); the first of those offered if it names none.
+
+    offered : default: JSON, ARROW_STREAM, CSV. Raises NotAcceptable if the header excludes the first and accepts no other.
+    """
+    offered = offered or (JSON, ARROW_STREAM, CSV)
+    if current_request().environ.get("HTTP_ACCEPT", "*/*") == "*/*":  # request.headers would be made for this alone
+        return offered[0]
+    qualities = {media_type: _quality(media_type) for media_type in offered}
+    best = max(offered, key=lambda media_type: qualities[media_type] or 0)
+    if qualities[best] or qualities[offered[0]] is None:
+        return best
+    raise NotAcceptable(f"The Accept header excludes all media types of this answer: {', '.join(offered)}.")
+
+
+def _quality(media_type: str) -> float | None:
+    """The quality that the most specific range of the Accept header gives a media type; None if no range covers it."""
+    ranges = ("*/*", media_type.partition("/")[0] + "/*", media_type)
+    found: tuple[int, float] | None = None
+    for value, quality in request.accept_mimetypes:
+        name = value.partition(";")[0].strip().lower()  # of "text/csv; charset=utf-8", which is no other type than text/csv
+        if name in ranges:
+            found = max(found or (0, 0.0), (ranges.index(name), quality))
+    return None if found is None else found[1]
+
+
+def json_response(document: Any) -> Response:
+    """A JSON answer; NumPy arrays and LongTexts in it are written as they are.
+
+    The LongTexts of a large answer are made while it is sent, if its size is known; for others memory is reserved.
+    """
+    text, long_bytes = dump_text(document)
+    if text.exact and long_bytes > STREAMED_BYTES:
+        return Response(text.pieces, mimetype=JSON, headers={"Content-Length": str(text.size)})
+    if long_bytes:
+        reserve(long_bytes)
+    return in_pieces(list(text.pieces), JSON)
+
+
+def in_pieces(pieces: list[bytes], media_type: str) -> Response:
+    """An answer whose text is in pieces."""
+    if len(pieces) == 1:
+        return WholeResponse(pieces[0], mimetype=media_type)
+    return Response(_handed_over(pieces), mimetype=media_type, headers={"Content-Length": str(sum(map(len, pieces)))})
+
+
+def _handed_over(pieces: list[bytes]) -> Iterator[bytes]:
+    """The pieces, each of which leaves the list."""
+    pieces.reverse()
+    while pieces:
+        yield pieces.pop()
+
+
+def table(columns: pa.Table, media_type: str) -> Response:
+    """A table as ARROW_STREAM or CSV, for whose text memory is reserved."""
+    reserve(written_bytes(columns, media_type))
+    if media_type == CSV and _escapes_formulas():
+        return in_pieces(written(without_formulas(columns), CSV), ESCAPED_CSV)
+    return in_pieces(written(columns, media_type), media_type)
+
+
+def _escapes_formulas() -> bool:
+    """Whether the first of the Accept header's CSV types has the parameter ``formulas=escape``."""
+    for value, quality in request.accept_mimetypes:
+        media_type, parameters = parse_options_header(value)
+        if media_type.lower() == CSV and quality:
+            return parameters.get("formulas", "").lower() == "escape"
+    return False
+
+
+def respond(document: Callable[[], Any], columns: Callable[[str], pa.Table], *offered: str) -> Response:
+    """The answer in the media type that the request prefers.
+
+    document : makes the JSON document; columns : makes the table for a media type; offered : as for ``preferred``
+    """
+    media_type = preferred(*offered)
+    return json_response(document()) if media_type == JSON else table(columns(media_type), media_type)
+
 
 Q = TypeVar("Q")
 A = TypeVar("A", bound=FamilyAnswer)

@@ -8,8 +8,8 @@ import pyarrow as pa
 from marshmallow import ValidationError
 
 from service.decisions.keys.types import Stream
-from service.http import described as fields
-from service.http.json import string_lists
+from service.http import fields
+from service.http.json import arrays
 from service.http.json.codec import loads
 
 LARGE: Final = 2**16
@@ -56,7 +56,7 @@ def read_body(text: bytes) -> Any:
 
     Raises ValueError for what is not JSON.
     """
-    taken = string_lists.take_out(text, "keys") if len(text) >= LARGE else None
+    taken = arrays.take_out_texts(text, "keys") if len(text) >= LARGE else None
     if taken is not None:
         rest, strings = taken
         try:

@@ -1,10 +1,9 @@
 """Errors as problem documents (RFC 9457): one shape for everything that goes wrong, at every door."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import reduce
-from itertools import islice
 from operator import getitem
 from typing import Any, Final
 
@@ -13,7 +12,8 @@ from marshmallow.fields import Nested
 
 from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, NoPlan, PluginError
 from service.core.similar import did_you_mean
-from service.http import described as fields
+from service.http import fields
+from service.http.fields import faults_in
 from service.wire.errors import Unreadable
 
 TYPE_PREFIX = "urn:partition-allocator:problem:"
@@ -116,25 +116,6 @@ def of_allocator_error(error: AllocatorError) -> dict[str, Any]:
 def _place(error: Unreadable) -> dict[str, Any]:
     errors = [{"pointer": pointer([f"{error.part}_base64"]), "detail": str(error)}]
     return {"offset": error.offset, "errors": errors, **error.printed}
-
-
-def faults_in(messages: Any, *field: str | int) -> Iterator[InvalidQuestion]:
-    """The faults in Marshmallow's nested messages, which may hold faults with their own path. field : path to the messages"""
-    if isinstance(messages, dict):
-        for part, inner in messages.items():
-            yield from faults_in(inner, *field, *(() if part == "_schema" else (part,)))
-    elif isinstance(messages, list):
-        for inner in messages:
-            yield from faults_in(inner, *field)
-    elif isinstance(messages, InvalidQuestion):
-        yield messages
-    else:
-        yield InvalidQuestion(str(messages), *field)
-
-
-def are_many(messages: Any) -> bool:
-    """Whether there are MAX_ERRORS faults in Marshmallow's nested messages."""
-    return next(islice(faults_in(messages), MAX_ERRORS - 1, None), None) is not None
 
 
 def reword(messages: Any, schema: Schema, body: Any) -> None:

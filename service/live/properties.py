@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kafka.cluster import collect_hosts
 
-from service.http.bounded.files import UnreadableFile, read_small_file
+from service.http.bounded import UnreadableFile, read_small_file
 from service.live.errors import WrongProperties
 from service.live.security.key_stores import SSL_PROPERTIES, ssl_context
 from service.live.security.sasl import SASL_PROPERTIES, sasl_settings

@@ -23,9 +23,9 @@ from prometheus_client.multiprocess import mark_process_dead
 from service.app import create_app
 from service.config import Settings, environment_name
 from service.core.kernels import DamagedCache
-from service.http.auth.authenticator import Authenticator
-from service.http.auth.principals import InvalidCredentials
-from service.http.bounded.files import UnreadableFile, read_small_file
+from service.http.auth import InvalidCredentials
+from service.http.authenticator import Authenticator
+from service.http.bounded import UnreadableFile, read_small_file
 from service.http.telemetry import logs
 from service.http.telemetry.metrics_files import FOLDER_VARIABLE
 from service.server import heaps

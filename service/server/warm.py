@@ -31,8 +31,8 @@ from service.core.kernels import unsaved
 from service.core.keys import columns
 from service.core.partitioners.murmur2 import murmur2
 from service.core.partitioners.side_by_side import TOGETHER
-from service.http.json import integer_lists, string_lists
-from service.http.media_types import ARROW_STREAM
+from service.http.forms import ARROW_STREAM
+from service.http.json import arrays
 from service.planner.sizing.frequent_keys import FrequentKeys
 
 Half: TypeAlias = Callable[[Client], None]
@@ -149,8 +149,8 @@ def send(client: Client, request: dict[str, Any]) -> TestResponse:
 def load_kernels_of_large_requests() -> None:
     """Those of bodies above a megabyte, of a million different keys, and of keys enough to be hashed side by side."""
     murmur2(columns.byte_strings([b"key"] * TOGETHER))
-    integer_lists.take_out(b"[0,1,2,3,4,5,6,7,8]")
-    string_lists.take_out(b'{"keys":["a"]}', "keys")
+    arrays.take_out(b"[0,1,2,3,4,5,6,7,8]")
+    arrays.take_out_texts(b'{"keys":["a"]}', "keys")
     frequent, one = FrequentKeys(), np.ones(1, np.int64)
     frequent.add(one, one, np.zeros(1, np.bool_), 0)
     frequent.merged(frequent)

@@ -22,21 +22,23 @@ from concurrent.futures import Future
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import socket
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from gunicorn.asgi import parser as http
 from gunicorn.http.wsgi import Response, create
 from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
-from service.http.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
 from service.http.error_handlers import MEDIA_TYPE
 from service.http.json.codec import dumps
-from service.http.middleware import RequestHooks
+from service.http.middleware import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
 from service.http.problems import TYPE_PREFIX, kebab
 from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
 from service.server.draining import hear_again
+
+if TYPE_CHECKING:
+    from service.http.middleware import RequestHooks
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from service.decisions.budget import OutOfTime
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.http.fields import Array
-from service.http.json import integer_lists
+from service.http.json import arrays
 from service.strategies import GROUP_PROTOCOLS
 from tests.support import golden
 from tests.support.forked import ended, forked
@@ -396,7 +396,7 @@ def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body
     for large, worth_it in ((len(text) + 1, 0), (0, len(text)), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(schema, "LARGE", large)
-            patch.setattr(integer_lists, "WORTH_IT", worth_it)
+            patch.setattr(arrays, "WORTH_IT", worth_it)
             answers.append(app.test_client().post(URL, data=text, content_type="application/json", headers=NAMED).data)
     assert answers[0] == answers[1] == answers[2]
 

@@ -16,7 +16,7 @@ import pytest
 import requests
 import yaml
 
-from service.http.auth.tokens import new_token
+from service.http.auth import new_token
 from service.live.cluster_metrics import GAUGES
 from tests.live.clients import eventually, members_of, metrics_at
 from tests.support.charts import CHART, loaded

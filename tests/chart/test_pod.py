@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from service.http.auth.tokens import new_token
+from service.http.auth import new_token
 from tests.support import images, pods
 from tests.support.charts import CHART, TOKENS, loaded, pod_templates, render
 from tests.support.golden import PROJECT

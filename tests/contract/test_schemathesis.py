@@ -13,8 +13,7 @@ import pytest
 import requests
 from hypothesis import HealthCheck, Phase, settings
 
-from service.http.auth.principals import SCOPES
-from service.http.auth.tokens import new_token
+from service.http.auth import SCOPES, new_token
 from service.http.middleware import scope_of
 from tests.contract import CONTRACT
 from tests.support.serving import serving

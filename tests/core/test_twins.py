@@ -67,7 +67,7 @@ COVERED = {
     "planner/reassignments/search/trade.py": "planner/reassignments/search/test_trade.py",
     "planner/reassignments/topic_leaders.py": "planner/reassignments/test_topic_leaders.py",
     "planner/sizing/counter.py": "planner/sizing/test_counter.py",
-    "http/json/rows.py": "http/json/test_rows.py",
+    "http/json/codec.py": "http/json/test_rows.py",
 }
 """Module → the test that compares it with a brute force, a twin of what calls it, a real implementation or its plain form."""
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from service.core.errors import LimitExceeded
 from service.decisions.budget import Budget, OutOfTime, longest_text
 from service.decisions.rows.names import longest_name
-from service.http.context import request_budget
+from service.http.deciding import request_budget
 
 
 def test_a_budget_by_default_limits_nothing():

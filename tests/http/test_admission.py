@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from service.http.admission import AdmissionControl, Overloaded
+from service.http.middleware import AdmissionControl, Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

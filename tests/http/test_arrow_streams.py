@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from service.http.media_types import ARROW_STREAM
+from service.http.forms import ARROW_STREAM
 
 ENDPOINTS = {
     "/v1/partitions?partitions_count=12": ("key",),

@@ -18,8 +18,7 @@ from service.app import create_app
 from service.config import Settings
 from service.core.errors import MAX_ERRORS
 from service.decisions.budget import Budget, OutOfTime
-from service.http.columns_field import ODD_BYTES
-from service.http.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, Array, FlatRows, Int, Name, TopicName
+from service.http.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, ODD_BYTES, Array, FlatRows, Int, Name, TopicName
 from service.http.keys import KeyList
 
 MODULES = [

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from flask import request
 
-from service.http.admission import RESERVED
+from service.http.deciding import json_response
 from service.http.json.codec import LongText
-from service.http.responses import answer
+from service.http.middleware import RESERVED
 from tests.http.test_problems import assert_problem
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -189,7 +189,7 @@ def test_a_large_answer_lets_go_of_what_has_been_sent(app, exact):
     with app.test_request_context():
         request.environ[RESERVED] = 0
         pieces = (b"%d" % i * 2**20 for i in range(10, 19))
-        response = answer({"rows": LongText(pieces, 9 * 2**21, exact=exact)})
+        response = json_response({"rows": LongText(pieces, 9 * 2**21, exact=exact)})
         assert request.environ[RESERVED] == (0 if exact else 9 * 2**21)
     held = [tracemalloc.get_traced_memory()[0] for _ in response.iter_encoded()]
     tracemalloc.stop()

@@ -25,7 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from service.http.auth.tokens import new_token
+from service.http.auth import new_token
 from tests.support.golden import lines
 from tests.support.hostile import BEHAVIOURS, hostile
 from tests.support.serving import Server, serving

@@ -6,9 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import trustme
@@ -17,8 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
 from service.config import Settings
-from service.http.auth.tokens import new_token
+from service.http.auth import new_token
 from service.server.serving import Refusal, _check, _tls_contexts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FILES = ("tokens_file", "jwks", "tls_cert", "tls_key")
 AUTHORITY = trustme.CA()

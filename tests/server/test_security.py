@@ -16,7 +16,7 @@ import requests
 
 from service.app import create_app
 from service.config import Settings
-from service.http.auth.tokens import new_token
+from service.http.auth import new_token
 from service.http.telemetry import logs
 from tests.http.auth.test_credentials import bearer
 from tests.support.serving import serving

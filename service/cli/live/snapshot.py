@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +24,8 @@ from service.parameters.types import duration
 from service.wire.connect_protocol import CONNECT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from service.live.client import ClusterClient
     from service.live.snapshot import SnapshotExtent
 

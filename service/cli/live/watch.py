@@ -7,7 +7,6 @@ import sys
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,8 @@ from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, meas
 from service.parameters.types import DURATION, duration
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from service.live.client import ClusterClient
     from service.live.snapshot import SnapshotExtent
 

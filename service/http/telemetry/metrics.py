@@ -11,7 +11,6 @@ import json
 import os
 import platform
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,11 +26,11 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from service import __version__
-from service.http.telemetry.metrics_files import FreeSpace, use_files
-from service.http.telemetry.worker_processes import WorkerProcesses
+from service.http.telemetry.metrics_files import FreeSpace, WorkerProcesses, use_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from service.decisions.figures import Figures
 

@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from service.http.bounded.files import UnreadableFile, read_small_file
+from service.http.bounded import UnreadableFile, read_small_file
 from service.live.errors import WrongProperties
 
 SSL_PROPERTIES: Final = (

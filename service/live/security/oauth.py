@@ -27,8 +27,7 @@ from urllib.request import Request
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from service.http.bounded.files import UnreadableFile, read_small_file
-from service.http.bounded.responses import read_small_response
+from service.http.bounded import UnreadableFile, read_small_file, read_small_response
 from service.http.json.codec import dumps, loads
 from service.live.errors import Unreachable, WrongProperties
 from service.live.security.key_stores import SSL_PROPERTIES, ssl_context

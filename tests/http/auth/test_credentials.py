@@ -21,10 +21,9 @@ from werkzeug.wrappers import Request, Response
 from service.app import create_app
 from service.config import Settings
 from service.decisions.families import FAMILIES
-from service.http.auth import jwts
-from service.http.auth.jwts import LEEWAY_SECONDS
-from service.http.auth.principals import SCOPES, CredentialsUnavailable, InvalidCredentials
-from service.http.auth.tokens import Tokens, new_token
+from service.http import jwts
+from service.http.auth import SCOPES, CredentialsUnavailable, InvalidCredentials, Tokens, new_token
+from service.http.jwts import LEEWAY_SECONDS
 from service.http.middleware import scope_of
 from tests.conftest import tokens_in
 from tests.support.serving import DRIPS, answering, dripping

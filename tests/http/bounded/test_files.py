@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from service.http.bounded.files import MOST_BYTES, UnreadableFile, read_small_file
+from service.http.bounded import MOST_BYTES, UnreadableFile, read_small_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_content(tmp_path: Path) -> None:

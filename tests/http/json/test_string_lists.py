@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.http import keys
-from service.http.json import string_lists
+from service.http.json import arrays
 from tests.reference import json_string_lists as reference
 
 ODD = ["keys", "12345678", "abcdefg", "é", "\N{GRINNING FACE}", "\x7f", "\\n", '\\"', "\x1f", "\0"]
@@ -28,7 +28,7 @@ BODIES = st.tuples(st.lists(OTHERS, unique=True), LISTS, BLANK, st.lists(OTHERS,
 
 @given(PIECES | BODIES | st.binary(max_size=20).map(lambda data: b'{"keys":["' + data + b'"]}'))
 def test_takes_out_what_its_plain_twin_does(text):
-    taken = string_lists.take_out(text, "keys")
+    taken = arrays.take_out_texts(text, "keys")
     assert (taken and (taken[0], taken[1].to_pylist())) == reference.taken_out(text, "keys")
 
 
@@ -51,7 +51,7 @@ def test_takes_out_what_its_plain_twin_does(text):
     ],
 )
 def test_leaves_a_text_alone_that_has_no_list_of_plain_strings(text):
-    assert string_lists.take_out(text, "keys") is None
+    assert arrays.take_out_texts(text, "keys") is None
 
 
 def answers(client, monkeypatch, path: str, body: bytes) -> list[tuple[int, bytes]]:

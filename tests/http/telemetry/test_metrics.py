@@ -28,7 +28,7 @@ def scrape(client) -> str:
 
 def test_a_decision_reports_its_skew_its_size_and_its_phases(client, monkeypatch):
     ticks = itertools.count()
-    monkeypatch.setattr("service.http.context.time.perf_counter", lambda: next(ticks) * 0.002)
+    monkeypatch.setattr("service.http.deciding.time.perf_counter", lambda: next(ticks) * 0.002)
     client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"] * 1_000})
     text = scrape(client)
     assert 'partition_allocator_skew_ratio_bucket{decision="partition",le="2.0",strategy="java"} 1.0' in text
@@ -42,7 +42,7 @@ def test_a_decision_reports_its_skew_its_size_and_its_phases(client, monkeypatch
 
 
 def test_short_phases_and_small_requests_are_not_recorded(client, monkeypatch):
-    monkeypatch.setattr("service.http.context.time.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("service.http.deciding.time.perf_counter", lambda: 0.0)
     client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"] * 999})
     text = scrape(client)
     assert 'partition_allocator_skew_ratio_count{decision="partition",strategy="java"} 1.0' in text

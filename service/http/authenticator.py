@@ -1,19 +1,18 @@
-"""Who sent a request: by a bearer token of a file (``tokens.py``), or by a JWT of an OpenID Connect provider (``jwts.py``)."""
+"""Who sent a request: by a bearer token of a file, or by a JWT of an OpenID Connect provider (``jwts.py``)."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from service.config import Settings
-from service.http.auth.principals import NotAuthenticated, Principal
-from service.http.auth.tokens import UNKNOWN_TOKEN, Tokens
+from service.http.auth import UNKNOWN_TOKEN, NotAuthenticated, Tokens
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-class TokenKind(Protocol):
-    """The tokens of a file, or those of an issuer."""
-
-    def principal(self, token: str) -> Principal:
-        """Whose token this is. Raises NotAuthenticated, CredentialsUnavailable."""
+    from service.config import Settings
+    from service.http.auth import Principal
+    from service.http.jwts import Jwts
 
 
 class Authenticator:
@@ -23,11 +22,11 @@ class Authenticator:
     """
 
     def __init__(self, settings: Settings, fetch_failed: Callable[[], None]) -> None:
-        self._tokens: TokenKind | None = Tokens(Path(settings.tokens_file)) if settings.tokens_file else None
-        self._jwts: TokenKind | None = None
+        self._tokens: Tokens | None = Tokens(Path(settings.tokens_file)) if settings.tokens_file else None
+        self._jwts: Jwts | None = None
         if settings.jwks:
             # Imported only where it is configured: it brings cryptography's libraries with it.
-            from service.http.auth.jwts import Jwts  # noqa: PLC0415
+            from service.http.jwts import Jwts  # noqa: PLC0415
 
             self._jwts = Jwts(settings, fetch_failed)
 

@@ -17,7 +17,7 @@ from urllib.request import Request
 import jwt
 
 from service.config import Settings
-from service.http.auth.principals import (
+from service.http.auth import (
     EVERYTHING,
     SCOPES,
     CredentialsUnavailable,
@@ -26,7 +26,7 @@ from service.http.auth.principals import (
     Principal,
     WatchedFile,
 )
-from service.http.bounded.responses import read_small_response
+from service.http.bounded import read_small_response
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,0 @@
-"""Arrow streams as bodies: their limits and their parser."""

@@ -1,1 +1,0 @@
-"""What is read whole from outside, up to a size: small files, and small responses of HTTP servers."""
