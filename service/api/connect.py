@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
-from service.clients.connect.model import LeaderState
-from service.clients.connect.work import TASK_BITS, Work, connector_of
+from service.clients.connect import TASK_BITS, LeaderState, Work, connector_of
 from service.core.kafka_versions import LATEST
 from service.core.measures.skew import spread
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer

@@ -6,7 +6,7 @@ Source: aiokafka.coordinator.assignors of each of RELEASES, and GroupCoordinator
 from functools import partial
 from typing import Final
 
-from service.clients.python_sticky.library import Library
+from service.clients.python_sticky import Library
 from service.core.assignors.model import Assignor
 from service.core.later import Later
 from service.core.registry import Implementation

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Self
 
-from service.clients.connect import PROTOCOLS
-from service.clients.connect.work import TASK_BITS, Work, connector_of
+from service.clients.connect import PROTOCOLS, TASK_BITS, Work, connector_of
 from service.conformance import shrinking
 from service.conformance.expected import Expected, failing, named_members
 from service.core.documents import Json

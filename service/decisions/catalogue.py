@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from service.clients.connect import PROTOCOLS as CONNECT
-from service.clients.connect.model import ConnectAssignor
+from service.clients.connect import ConnectAssignor
 from service.clients.streams import BROKERS
 from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.clients import LeadersAssignor

@@ -6,9 +6,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from service.clients.connect import PROTOCOLS
-from service.clients.connect.model import ConnectAssignor, LeaderState, Reassignment, Round
-from service.clients.connect.work import TASK_BITS, Work, serialized
+from service.clients.connect import PROTOCOLS, TASK_BITS, ConnectAssignor, LeaderState, Reassignment, Round, Work, serialized
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order

@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from service.clients.librdkafka.strategies import PROTOCOLS
+from service.clients.librdkafka import PROTOCOLS
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged

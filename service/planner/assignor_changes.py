@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from service.clients.kafka_python.strategies import check_list
-from service.clients.librdkafka.strategies import strategies
+from service.clients.kafka_python import check_list
+from service.clients.librdkafka import strategies
 from service.core.assignors.model import Assignor
 from service.core.errors import InvalidQuestion
 from service.strategies import GROUP_PROTOCOLS, of_client

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.clients.librdkafka import order
+from service.clients import librdkafka
 from service.core.errors import KafkaAssignorFails
 from service.strategies import GROUP_PROTOCOLS
 from tests.clients.harness import assert_all_agree
@@ -62,7 +62,7 @@ MEMBERS = st.lists(
 @given(MEMBERS)
 def test_members_are_sorted_as_glibc_sorts_them(members):
     group = group_of({"topics": [], "members": members})
-    ids = [group.member_ids[member] for member in order.members_in_order(group)]
+    ids = [group.member_ids[member] for member in librdkafka.members_in_order(group)]
     assert ids == [member["member_id"] for member in reference.qsort(members)]
 
 

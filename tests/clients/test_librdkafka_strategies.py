@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.clients.librdkafka.strategies import PROTOCOLS, Strategies, strategies
+from service.clients.librdkafka import PROTOCOLS, Strategies, strategies
 from service.core.errors import InvalidQuestion
 from service.strategies import GROUP_PROTOCOLS
 

@@ -11,11 +11,7 @@ from tests.support.golden import PROJECT
 KERNEL = re.compile(r"^@(?:(?:inner_|borrowing_|brief_)?kernel|njit)\b", re.MULTILINE)
 
 COVERED = {
-    "clients/bags.py": "clients/test_franz_go.py",
-    "clients/franz_go/dealt.py": "clients/test_franz_go.py",
-    "clients/streams/classic/held.py": "clients/streams/test_high_availability.py",
-    "clients/streams/classic/high_availability.py": "clients/streams/test_high_availability.py",
-    "clients/streams/classic/tags.py": "clients/streams/test_high_availability.py",
+    "clients/streams/classic/client.py": "clients/streams/test_high_availability.py",
     "core/assignors/classic/members.py": "core/assignors/classic/test_range.py",
     "core/assignors/classic/racks.py": "core/assignors/classic/test_sticky.py",
     "core/assignors/classic/sticky/cooperative.py": "core/assignors/classic/test_sticky.py",

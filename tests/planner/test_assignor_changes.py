@@ -18,7 +18,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaConfigurationError
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from service.clients.kafka_python.strategies import check_list
+from service.clients.kafka_python import check_list
 from service.core.errors import InvalidQuestion
 from service.planner.assignor_changes import restarts
 from service.strategies import GROUP_PROTOCOLS

@@ -1,4 +1,4 @@
-"""The twin of ``service/clients/streams/classic/flow_graph.py``: Kafka's Graph, which looks at all edges in every pass."""
+"""The twin of ``service/clients/streams/classic/racks.py``: Kafka's Graph, which looks at all edges in every pass."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from service.clients.streams.classic.client import Client
 from service.clients.streams.classic.clients import clients_in_order
-from service.clients.streams.classic.movements import RUNNING, UNBOUNDED
+from service.clients.streams.classic.high_availability import RUNNING, UNBOUNDED
 from service.core.jvm.priority_queue import PriorityQueue
 
 if TYPE_CHECKING:

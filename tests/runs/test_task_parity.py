@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.clients.connect import incremental
+from service.clients import connect
 from tests.runs.task_parity import compare
 
 
@@ -15,6 +15,6 @@ def test_connect_answers_as_its_workers_do():
 
 @pytest.mark.slow
 def test_a_difference_is_found(monkeypatch):
-    monkeypatch.setattr(incremental, "in_hash_order", sorted)
+    monkeypatch.setattr(connect, "in_hash_order", sorted)
     with pytest.raises(AssertionError, match=r"connect, group \d+ of seed 2: round \d+"):
         compare("connect", groups=100, seed=2)

@@ -21,25 +21,186 @@ out what is certain all the same:
 Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from dataclasses import replace
 from itertools import permutations
 from math import factorial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from service.clients.franz_go.claims import claimed, parted
-from service.clients.franz_go.dealt import deal
-from service.clients.franz_go.run import even_out, every_run, one_run, settled
-from service.clients.franz_go.state import OPEN, SURE, Given
+from service.clients.franz_go.balance import even_out, every_run, one_run, settled
+from service.clients.franz_go.state import OPEN, SURE, Given, heapify, sift_down
 from service.clients.names import static_first
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.clock import current_deadline, in_time
 from service.core.errors import KafkaAssignorFails
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Who certainly gets which free partition if all members subscribe to all topics, and racks do not count.
+#
+# It is certain who gets the first, the second … of what is free, but the topics come in any order. The n-th free partition of a
+# topic gets the place n plus a sum of what other topics have free; all multiples of their greatest common divisor are taken for
+# such sums, which they mostly are. It is certain whose the partition is if all places that it may get are the same member's.
+#
+# Source: newBalancer, assignUnassignedAndInitGraph in sticky.go (franz-go 1.22.2).
+
+
+def deal(owners: Int32s, topics: Int32s, topic_of: Int32s, first: Int32s, sizes: Int32s) -> None:
+    """Give members what is free, or OPEN where it is not certain who gets it; updates ``owners`` and ``sizes``.
+
+    owners : int32[partitions]   who keeps each, or NONE
+    topics : int32[...]          the topics with subscribers
+    topic_of : int32[partitions]; first : int32[topics + 1]
+    sizes : int32[members]       how many each keeps
+    """
+    counts = np.bincount(topic_of[owners == NONE], minlength=len(first) - 1)[topics]
+    takers = _takers(sizes, int(counts.sum()))
+    # Of topics that have as many free as others, all see the same sums.
+    steps = {count: _step(counts[counts > 0], count) for count in np.unique(counts[counts > 0]).tolist()}
+    ends = {step: _ends(takers, max(1, step)) for step in set(steps.values())}
+    for topic, count in zip(topics.tolist(), counts.tolist(), strict=True):
+        if count:
+            _settle(owners[first[topic] : first[topic + 1]], takers, ends[steps[count]], len(takers) - count)
+
+
+def _step(counts: np.ndarray[tuple[int], np.dtype[np.int64]], count: int) -> int:
+    """The greatest common divisor of what topics have free but one that has so many; 0 without any other."""
+    others = np.delete(counts, np.flatnonzero(counts == count)[0])
+    return int(np.gcd.reduce(others))
+
+
+@kernel
+def _takers(sizes: Int32s, count: int) -> Int32s:
+    """Who gets the first, the second … of so many: int32[count]; updates ``sizes``."""
+    heap = np.arange(len(sizes)).astype(np.int32)
+    heapify(heap, sizes)
+    takers = np.empty(count, np.int32)
+    for i in range(count):
+        takers[i] = heap[0]
+        sizes[heap[0]] += 1
+        sift_down(heap, sizes, 0)
+    return takers
+
+
+def _ends(takers: Int32s, step: int) -> Int32s:
+    """From each place on, the last in steps of this length up to which all are the same member's: int32[places]."""
+    rows = -(-len(takers) // step)
+    padded = np.full(rows * step, NONE, np.int32)
+    padded[: len(takers)] = takers
+    grid = padded.reshape(rows, step)
+    places = np.arange(rows * step, dtype=np.int32).reshape(rows, step)
+    places[:-1][grid[:-1] == grid[1:]] = rows * step
+    return np.minimum.accumulate(places[::-1])[::-1].ravel()[: len(takers)]
+
+
+@kernel
+def _settle(owners: Int32s, takers: Int32s, ends: Int32s, most_before: int) -> None:
+    """Write the certain takers of a topic's free partitions, or OPEN.
+
+    owners : int32[partitions of the topic]; takers, ends : int32[places] each
+    most_before : how many free partitions other topics have
+    """
+    place = 0
+    for partition in range(len(owners)):
+        if owners[partition] == NONE:
+            owners[partition] = takers[place] if ends[place] >= place + most_before else OPEN
+            place += 1
+
+
+# What the members of a group claim, as franz-go's sticky balancers take it, and what they withhold.
+#
+# Source: parseMemberMetadata, dropUnwantedPartitions in sticky.go, AdjustCooperative in group_balancer.go (franz-go 1.22.2).
+# Plain-Python twin: tests/reference/clients/franz_go.py.
+
+
+@kernel
+def claimed(
+    order: Int32s,
+    owned_of: Int32s,
+    owned: Int32s,
+    generations: Int32s,
+    topic_of: Int32s,
+    subscribers_of: Int32s,
+    subscribers: Int32s,
+) -> tuple[Int32s, Int32s]:
+    """Who has each partition at first, and, if two claim it, who does under an older generation, or as the second.
+
+    order : int32[members]               the member at each position
+    owned_of, owned : member → partitions that it claims, existing or not
+    generations : int32[members]         one below 0 counts as 0
+    topic_of : int32[partitions]
+    subscribers_of, subscribers : topic → positions of its subscribers, ascending
+
+    Returns positions, or NONE, int32[partitions] each: only of members that subscribe to the partition's topic.
+    """
+    partitions = len(topic_of)
+    newest, older = np.full(partitions, NONE, np.int32), np.full(partitions, NONE, np.int32)
+    newest_generation, older_generation = np.full(partitions, NONE, np.int32), np.full(partitions, NONE, np.int32)
+    for position in range(len(order)):
+        member = order[position]
+        generation = max(generations[member], 0)
+        for partition in owned[owned_of[member] : owned_of[member + 1]]:
+            if partition >= partitions:
+                continue
+            if generation > newest_generation[partition]:
+                older[partition], older_generation[partition] = newest[partition], newest_generation[partition]
+                newest[partition], newest_generation[partition] = position, generation
+            elif generation > older_generation[partition]:
+                older[partition], older_generation[partition] = position, generation
+    for partition in range(partitions):
+        topic = topic_of[partition]
+        members = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
+        if newest[partition] != NONE and not _among(members, newest[partition], len(order)):
+            newest[partition] = NONE
+        if older[partition] != NONE and not _among(members, older[partition], len(order)):
+            older[partition] = NONE
+    return newest, older
+
+
+@inner_kernel
+def _among(members: Int32s, member: int, members_count: int) -> bool:
+    """Is the member among these, which ascend?"""
+    if len(members) == members_count:
+        return True
+    place = np.searchsorted(members, np.int32(member))
+    return bool(place < len(members) and members[place] == member)
+
+
+@kernel
+def parted(owners: Int32s, owned_of: Int32s, owned: Int32s, generations: Int32s) -> tuple[Int32s, Int32s]:
+    """Who gets each partition now, and who once others have revoked it: int32[partitions] each, or NONE (AdjustCooperative).
+
+    owners : int32[partitions]           who is to have each; below 0: no member, or unknown
+    owned_of, owned : member → partitions that it claims, existing or not
+    generations : int32[members]
+
+    A partition is withheld if somebody else claims it, unless its new owner claims it under no older generation than anybody.
+    """
+    newest = np.full(len(owners), np.iinfo(np.int32).min, np.int32)
+    by_owner = np.full(len(owners), np.iinfo(np.int32).min, np.int32)
+    by_others = np.zeros(len(owners), np.bool_)
+    for member in range(len(owned_of) - 1):
+        for partition in owned[owned_of[member] : owned_of[member + 1]]:
+            if partition < len(owners):
+                newest[partition] = max(newest[partition], generations[member])
+                if owners[partition] == member:
+                    by_owner[partition] = generations[member]
+                else:
+                    by_others[partition] = True
+    here, later = owners.copy(), np.full(len(owners), NONE, np.int32)
+    for partition in range(len(owners)):
+        if owners[partition] >= 0 and by_others[partition] and by_owner[partition] < newest[partition]:
+            here[partition], later[partition] = NONE, owners[partition]
+    return here, later
+
 
 BECAUSE: Final = "Go iterates over the map of topics in a random order"
 

@@ -15,20 +15,198 @@ Tested against tests/reference/clients/librdkafka_sticky.py, which follows the l
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.clients.librdkafka.records import ASSERTION, ENDLESS, NULL, Ends, MoveRecords
 from service.clients.names import byte_ranks
 from service.clients.standings import Standings
+from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.clock import looking
 from service.core.model import NONE, Group, Int32s, Ragged
 
-if TYPE_CHECKING:
-    from service.clients.librdkafka.claims import Claimants
+# What the members of a group claim, as librdkafka's cooperative-sticky takes it, and the order of its partitions.
+#
+# Source: prepopulateCurrentAssignments, sortPartitions in rdkafka_sticky_assignor.c (librdkafka 1.9.2, 2.12.1).
+# Tested against tests/reference/clients/librdkafka_sticky.py.
+
+
+class Claimants(NamedTuple):
+    """Who claims each partition, existing or not: int32[partitions] each, NONE for no member.
+
+    holders : the member that has it; no member if two claim it under one generation
+    previous : the member that claims it under the next older generation
+    owners : the last in the members' order that claims it, whom librdkafka takes for its owner; no member as with ``holders``
+    last : the last that claims it
+    """
+
+    holders: Int32s
+    previous: Int32s
+    owners: Int32s
+    last: Int32s
+
+
+def claims(claimants: Ragged, generations: Int32s) -> Claimants:
+    """The claims since 2.2.0. claimants : Ragged partition → members, ascending; generations : int32[members]"""
+    partitions, members = claimants.row_of_each_value(), claimants.values
+    order = np.lexsort((generations[members], partitions))
+    by_generation, of_claims = members[order], generations[members[order]]
+    follows = partitions[1:] == partitions[:-1]  # the claim before it, which is one to the same partition
+    holders, previous, owners, last = (np.full(len(claimants), NONE, np.int32) for _ in range(4))
+    last[partitions] = members  # of several, the one that is written last stays
+    owners[partitions] = members
+    holders[partitions] = by_generation
+    previous[partitions[1:][follows]] = by_generation[:-1][follows]
+    contested = partitions[1:][follows & (of_claims[1:] == of_claims[:-1])]
+    for array in (holders, previous, owners):
+        array[contested] = NONE
+    return Claimants(holders, previous, owners, last)
+
+
+def claims_without_generations(claimants: Ragged) -> Claimants:
+    """The claims up to 2.1.1, where the first has the partition and the second is the one of old. Arguments as ``claims``."""
+    starts, stops = claimants.offsets[:-1], claimants.offsets[1:]
+    values = np.append(claimants.values, np.int32(NONE))
+    holders, last = (np.where(starts < stops, values[at], np.int32(NONE)) for at in (starts, stops - 1))
+    return Claimants(
+        holders, np.where(starts + 1 < stops, values[np.minimum(starts + 1, stops)], np.int32(NONE)), last.copy(), last
+    )
+
+
+def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int32s) -> Int32s:
+    """All partitions in the order in which they are considered if all members subscribe to the same topics: int32[...].
+
+    holders, previous : int32[partitions]
+    id_rank : int32[members]
+    listed : int32[...]   the partitions, topics as in the metadata
+
+    Again and again the member that has most, of equals the last by member_id, gives one: first those that had another holder.
+    What no member has comes last, in the reverse of the metadata's order; by topic and id if no member has anything.
+    """
+    held, moved = holders != NONE, previous != NONE
+    had = np.concatenate([np.flatnonzero(held & moved), np.flatnonzero(held & ~moved)]).astype(np.int32)
+    free = listed[~held[listed]][::-1]
+    if not len(had):
+        return np.sort(free)
+    return np.concatenate([had[from_the_fullest(holders[had], id_rank)], free])
+
+
+# The records of librdkafka's cooperative-sticky: which partitions have moved from whom to whom.
+#
+# Where they differ from Kafka's (``classic.sticky.movements``), they do so by mistakes that decide the answer, and are kept:
+#
+# * A partition that has moved back to its first owner leaves its list, but keeps its record. When it is to move again, an
+#   assertion about that record ends the process.
+# * Of the partitions that went the opposite way the first is to move back in place of the one chosen. It is taken out of its
+#   list while it is still read through the list's first element: the next one of the list moves in its stead. If there is none,
+#   freed memory is read.
+# * A list is found by the pair of members in the record that created it. If that record is replaced while the list has others,
+#   the pair is freed, and the next search for it reads freed memory.
+#
+# Source: PartitionMovements_t in rdkafka_sticky_assignor.c (librdkafka 1.9.2 to 2.15.1).
+
+ASSERTION: Final = 1
+FREED: Final = 2
+NULL: Final = 3
+ENDLESS: Final = 4
+"""How the library ends without an answer: by an assertion; by reading freed memory, or a null pointer; never."""
+
+Record = list[int]
+"""A member that a partition has moved from, and the one that it has moved to: an object of its own, which can be freed."""
+
+
+class Ends(Exception):
+    """The library ends its own process, or never returns.
+
+    status : ASSERTION, FREED, NULL or ENDLESS
+    partition : at which it does, or NONE
+    """
+
+    def __init__(self, status: int, partition: int = NONE) -> None:
+        super().__init__(status)
+        self.status, self.partition = status, partition
+
+
+@dataclass(eq=False)
+class MovedPartitions:
+    """A list of partitions, in order, that have moved from one member to another.
+
+    creator, record : the partition whose record created the list, and that record
+    """
+
+    creator: int
+    record: Record
+    partitions: dict[int, None] = field(default_factory=dict)
+
+    @property
+    def first(self) -> int:
+        """The first of the list."""
+        return next(iter(self.partitions))
+
+
+class MoveRecords:
+    """All records, and the lists of each topic by the pair of members. Its methods raise Ends."""
+
+    def __init__(self) -> None:
+        self._records: dict[int, Record] = {}
+        self._lists: defaultdict[int, dict[tuple[int, int], MovedPartitions]] = defaultdict(dict)
+
+    def chosen(self, topic: int, partition: int, owner: int, to: int) -> tuple[int, MovedPartitions | None]:
+        """What is to move when ``partition`` is to go from ``owner`` to ``to``, and the list through which it is read, if any.
+
+        Reproduces getTheActualPartitionToBeMoved.
+        """
+        if not self._lists[topic]:
+            return partition, None
+        if partition in self._records and self._records[partition][1] != owner:
+            raise Ends(ASSERTION)
+        opposite = self._find(topic, to, owner)
+        return (partition, None) if opposite is None else (opposite.first, opposite)
+
+    def record(self, topic: int, partition: int, through: MovedPartitions | None, owner: int, to: int) -> int:
+        """Record that the partition goes from ``owner`` to ``to`` (movePartition); the partition that is read afterwards.
+
+        through : the list through which the partition is read
+        """
+        if partition not in self._records:
+            self._add(topic, partition, owner, to)
+            return partition
+        if not self._lists[topic]:
+            raise Ends(NULL)
+        source, target = self._records[partition]
+        moved = self._find(topic, source, target)
+        if moved is None:
+            raise Ends(ASSERTION)
+        if partition in moved.partitions:
+            del moved.partitions[partition]
+            if not moved.partitions:
+                del self._lists[topic][source, target]
+                if through is moved:
+                    raise Ends(FREED)
+        if target != owner:
+            raise Ends(ASSERTION)
+        if source != to:
+            self._add(topic, partition, source, to)
+        return partition if through is None else through.first
+
+    def _find(self, topic: int, source: int, target: int) -> MovedPartitions | None:
+        moved = self._lists[topic].get((source, target))
+        if moved is not None and self._records[moved.creator] is not moved.record:
+            raise Ends(FREED)
+        return moved
+
+    def _add(self, topic: int, partition: int, source: int, target: int) -> None:
+        """The partition's record, which replaces the one that it may have, and its place at the end of the list."""
+        self._records[partition] = [source, target]
+        moved = self._find(topic, source, target)
+        if moved is None:
+            moved = self._lists[topic][source, target] = MovedPartitions(partition, self._records[partition])
+        moved.partitions[partition] = None
+
 
 OFTEN: Final = 64
 """Partitions after which the time is checked: each may take a pass over all partitions and members."""

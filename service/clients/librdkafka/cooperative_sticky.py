@@ -29,10 +29,19 @@ from typing import Final
 
 import numpy as np
 
-from service.clients.librdkafka.balance import Balancing
-from service.clients.librdkafka.claims import Claimants, claims, claims_without_generations, owned_first
-from service.clients.librdkafka.order import ranks
-from service.clients.librdkafka.records import ASSERTION, ENDLESS, FREED, NULL, Ends
+from service.clients.librdkafka import ranks
+from service.clients.librdkafka.balance import (
+    ASSERTION,
+    ENDLESS,
+    FREED,
+    NULL,
+    Balancing,
+    Claimants,
+    Ends,
+    claims,
+    claims_without_generations,
+    owned_first,
+)
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import parted
 from service.core.clock import reserve_in_turn

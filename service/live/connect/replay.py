@@ -17,9 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, product
 from typing import Any, Final
 
-from service.clients.connect.incremental import assign
-from service.clients.connect.model import LeaderState, Round
-from service.clients.connect.work import Work, connector_of
+from service.clients.connect import LeaderState, Round, Work, assign, connector_of
 from service.core.documents import Json
 from service.core.jvm.names import in_hash_order
 from service.decisions.connect import ConnectorNames

@@ -16,7 +16,7 @@ meanwhile, and lets them run.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from service.clients.connect.work import TASK_BITS, Work, connector_of
+from service.clients.connect import TASK_BITS, Work, connector_of
 from service.core.documents import Json
 from service.core.printable import counted
 from service.decisions.budget import Budget

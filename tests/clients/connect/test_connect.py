@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from service.api.connect import FORM
-from service.clients.connect.incremental import backoff
-from service.clients.connect.work import TASK_BITS, Work, serialized
+from service.clients.connect import TASK_BITS, Work, backoff, serialized
 from service.core.jvm.hashing import java_hash_codes
 from service.decisions.budget import Budget
 from service.decisions.connect import ConnectQuestion, answer

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.clients.streams.classic.flow_graph import SOURCE, solve
+from service.clients.streams.classic.racks import SOURCE, solve
 from tests.reference import flow_graph
 
 SIZES = st.tuples(st.integers(1, 9), st.integers(1, 5))

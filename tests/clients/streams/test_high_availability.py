@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.streams import FORM
-from service.clients.streams.classic import client_queue, high_availability
+from service.clients.streams.classic import high_availability, standbys
 from service.clients.streams.classic.client import Client
 from service.core.kernels import kernel
 from service.decisions.streams.answer import read_clients
@@ -25,13 +25,13 @@ LOADS = st.tuples(*[st.sampled_from((0.0, 0.5, 1.0, 1.5, 2.0))] * 2)
 @kernel
 def play(hashes, pairs, loads, able):
     """The clients that were polled, after each pair has entered."""
-    queue = client_queue.empty_queue(hashes)
+    queue = standbys.empty_queue(hashes)
     polled = np.empty(len(pairs), np.int32)
     for i in range(len(pairs)):
         queue.loads[pairs[i]] = loads[i]
         for client in pairs[i]:
-            client_queue.enter(queue, client)
-        polled[i] = client_queue.poll(queue, able[i])
+            standbys.enter(queue, client)
+        polled[i] = standbys.poll(queue, able[i])
     return polled
 
 

@@ -1,40 +1,74 @@
-"""kafka-go's rack-affinity: topic by topic, as even as possible, and on the rack of each leader where that is possible.
+"""segmentio/kafka-go: its group leader's balancers.
 
-Of a topic's n partitions each of its s subscribers gets at least the *target* ``n // s``; the *remainder* ``n % s`` get one more.
+Members stand in the order of the bytes of their member_ids. The previous assignment and instance_ids play no part.
 
-1. Rack by rack: the partitions whose leaders are on the rack are divided among the subscribers on it, up to the target. If these
-   reach it, the first of them get one more each, as long as there are partitions and remainder; otherwise the first get one more
-   each until no partition is left.
-2. What is left, rack after rack, goes to the subscribers that have less than the target and, as long as there is remainder, one
-   more, in the order in which they joined.
-
-Partitions without a known leader and members without a rack count as on a rack of their own.
-
-*Left to chance*: Go iterates over the racks, a map, in a random order, and in another in step 2. So it is open which racks'
-subscribers get the remainder, if not all do that could; and which subscriber gets what in step 2, as far as a partition may come
-before or after the end of somebody's share.
-
-Example: the leaders of 0 and 1 are on rack a, that of 2 on b; A and B have no rack. What is left is 0, 1, 2 or 2, 0, 1, and A
-takes two. So A always gets 0, while 1 and 2 are open.
-
-Source: RackAffinityGroupBalancer in groupbalancer.go (kafka-go 0.4.51).
+Source: groupbalancer.go, consumergroup.go of each of RELEASES.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from service.clients.names import by_member_id
 from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.model import Assignor
 from service.core.clock import check_time, looking
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, indices_of
+from service.core.registry import Implementation
+
+# kafka-go's rack-affinity: topic by topic, as even as possible, and on the rack of each leader where that is possible.
+#
+# Of a topic's n partitions each of its s subscribers gets at least the *target* ``n // s``; the *remainder* ``n % s`` get one
+# more.
+#
+# 1. Rack by rack: the partitions whose leaders are on the rack are divided among the subscribers on it, up to the target. If
+#    these reach it, the first of them get one more each, as long as there are partitions and remainder; otherwise the first get
+#    one more each until no partition is left.
+# 2. What is left, rack after rack, goes to the subscribers that have less than the target and, as long as there is remainder,
+#    one more, in the order in which they joined.
+#
+# Partitions without a known leader and members without a rack count as on a rack of their own.
+#
+# *Left to chance*: Go iterates over the racks, a map, in a random order, and in another in step 2. So it is open which racks'
+# subscribers get the remainder, if not all do that could; and which subscriber gets what in step 2, as far as a partition may
+# come before or after the end of somebody's share.
+#
+# Example: the leaders of 0 and 1 are on rack a, that of 2 on b; A and B have no rack. What is left is 0, 1, 2 or 2, 0, 1, and A
+# takes two. So A always gets 0, while 1 and 2 are open.
+#
+# Source: RackAffinityGroupBalancer in groupbalancer.go (kafka-go 0.4.51).
+
+# kafka-go's range and roundrobin: formulas that look at one topic at a time.
+#
+# Of n partitions and s subscribers, range gives the i-th subscriber the ids from ``i * n // s`` to ``(i + 1) * n // s - 1``. So
+# the longer runs are not those of the first subscribers, as with Kafka's range: 5 partitions among 3 are 1, 2 and 2. Roundrobin
+# gives it the ids whose remainder modulo s is i; with few partitions in each of many topics, the first members get nearly all.
+#
+# Source: RangeGroupBalancer, RoundRobinGroupBalancer, findMembersByTopic in groupbalancer.go (kafka-go 0.4.51).
+
+
+def assign_by_topic(group: Group, *, in_ranges: bool) -> Assignment:
+    """Ragged member → partitions, ascending. in_ranges : range, or roundrobin?"""
+    order = by_member_id(group)
+    subscribers = topic_subscribers(group, order)
+    topics, ids = group.topics.topic_of, group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))[1]
+    sizes, counts = subscribers.lengths()[topics].astype(np.int64), group.topics.partitions_counts()[topics]
+    read = np.flatnonzero(sizes)
+    sizes, counts, ids = sizes[read], counts[read], ids[read]
+    turns = ((ids + 1) * sizes - 1) // counts if in_ranges else ids % sizes
+    owners = np.full(len(topics), NONE, np.int32)
+    owners[read] = order[subscribers.values[subscribers.offsets[topics[read]] + turns]]
+    return Assignment(grouped(owners, len(group)))
+
 
 OFTEN: Final = 16
 """After so many topics the clock is looked at."""
 
 
-def assign(group: Group) -> Assignment:
+def assign_by_racks(group: Group) -> Assignment:
     """Ragged member → partitions, ascending; without those whose members chance decides."""
     topics, racks_count = group.topics, len(group.rack_ids)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
@@ -135,3 +169,35 @@ def _certain(rack_of: list[int], leader_racks: list[int]) -> tuple[Int32s, Bools
         takers[of_rack] = np.where(earliest == latest, earliest, NONE)
         left_open[of_rack] = earliest != latest
     return takers, left_open
+
+
+RELEASES: Final = ("0.3.10", "0.4.20", "0.4.51")
+RELEASE: Final = RELEASES[-1]
+
+ASSIGNORS: Final[tuple[Assignor, ...]] = (
+    Assignor(
+        name="kafka-go:range",
+        run=partial(assign_by_topic, in_ranges=True),
+        implementation=Implementation("kafka-go", RELEASE, "RangeGroupBalancer"),
+        client_releases=RELEASES,
+        summary="Topic by topic, each subscriber gets a run of partitions; the longer runs are spread over the subscribers.",
+        setting="GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}",
+        is_default=True,
+    ),
+    Assignor(
+        name="kafka-go:roundrobin",
+        run=partial(assign_by_topic, in_ranges=False),
+        implementation=Implementation("kafka-go", RELEASE, "RoundRobinGroupBalancer"),
+        client_releases=RELEASES,
+        summary="Topic by topic, partitions go to the subscribers in turn; each topic begins with the first.",
+        setting="GroupBalancers: []kafka.GroupBalancer{kafka.RoundRobinGroupBalancer{}}",
+    ),
+    Assignor(
+        name="kafka-go:rack-affinity",
+        run=assign_by_racks,
+        implementation=Implementation("kafka-go", RELEASE, "RackAffinityGroupBalancer"),
+        client_releases=RELEASES,
+        summary="Topic by topic, as even as possible, and on the rack of the partition's leader where that is possible.",
+        setting="GroupBalancers: []kafka.GroupBalancer{kafka.RackAffinityGroupBalancer{Rack: rack}}",
+    ),
+)
