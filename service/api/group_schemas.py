@@ -119,7 +119,11 @@ class MemberSchema(Schema):
         "Absent: every topic of the request",
         allow_none=True,
     )
-    generation_id = Int("the last generation that it belonged to; absent or -1: none", minimum=NONE, allow_none=True)
+    generation_id = Int(
+        "the last generation that it belonged to; absent or -1: none; 0, where the broker assigns: it joins just now",
+        minimum=NONE,
+        allow_none=True,
+    )
     owned_partitions = Array(
         fields.Nested(TopicPartitionsSchema),
         "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "

@@ -1,9 +1,9 @@
 """Read from logs and records what happened to a consumer group: every rebalance, with its cause and the line that says so.
 
 `texts` are logs of group coordinators and consumers, records of `__consumer_offsets`, as kafka-console-consumer or kafka-dump-log
-print them, and snapshots, of several brokers and files, in any order. What no line tells is `null`, and `conclusion` and
-`warnings` say so. Times without a `Z` are by a clock whose zone no source tells. As `text/csv` or an Arrow stream the answer is
-the table of rebalances.
+print them, snapshots, and `kafka-topics --describe`, which tells what topic ids mean, of several brokers and files, in any order.
+What no line tells is `null`, and `conclusion` and `warnings` say so. Times without a `Z` are by a clock whose zone no source
+tells. As `text/csv` or an Arrow stream the answer is the table of rebalances.
 """
 
 from collections.abc import Iterator
@@ -93,9 +93,9 @@ class HistoryMovesSchema(AnswerSchema):
 class HistoryCheckSchema(AnswerSchema):
     """Whether the assignor gives exactly what the members got, by `/v1/group-assignments`."""
 
-    alike = fields.Boolean("that of Kafka's own client")
-    clients = fields.List(fields.String(), "whose assignor of this name does", example=["librdkafka"])
-    sentence = fields.String("in words, with the first partition that differs")
+    alike = fields.Boolean("that of Kafka's client, or of the coordinator; null: not told, or on a condition", allow_none=True)
+    clients = fields.List(fields.String(), "whose assignor of this name does, or `coordinator`", example=["librdkafka"])
+    sentence = fields.String("in words, with the first partition that differs, the condition, or what no source tells")
 
 
 class PatternSchema(AnswerSchema):
@@ -142,7 +142,7 @@ class ToldRebalanceSchema(AnswerSchema):
     after = fields.Nested(HistoryRosterSchema, allow_none=True)
     assignor = fields.String(allow_none=True, example="range")
     moves = fields.Nested(HistoryMovesSchema, "null: assignments are not told", allow_none=True)
-    check = fields.Nested(HistoryCheckSchema, "null: no record, or no assignor of Kafka's client", allow_none=True)
+    check = fields.Nested(HistoryCheckSchema, "null: no record, or no assignor of Kafka's", allow_none=True)
     standstill = fields.Nested(HistoryBoundsSchema, "for how long a partition or more had no reader, as the coordinator sees it")
     sources = fields.List(fields.Nested(HistoryEvidenceSchema), "every line that tells of it")
 

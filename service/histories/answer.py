@@ -12,7 +12,7 @@ from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.histories.assignments import PastMoves, moves
 from service.histories.causes import Why
-from service.histories.checks import MOST_CHECKED, AssignorCheck, check
+from service.histories.checks import AssignorCheck, checks
 from service.histories.clocks import Aligned, align
 from service.histories.course import History, PastRebalance, gaps
 from service.histories.differences import add_causes
@@ -100,14 +100,14 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
         course.take(at_ms, event)
     for event in aligned.unplaced:
         course.take(None, event, placed=False)
+    course.name_topics(reading.topics)
     rebalances = course.rebalances()
     add_causes(rebalances)
     names = MemberNames(rebalances, course.members)
     missing = course.unnumbered + sum(after.number - before.number - 1 for before, after in gaps(rebalances))
     largest = budget._replace(reserve=budget.reserve_largest())
-    stored = [each for each in rebalances if each.records][:MOST_CHECKED]
-    checks = {id(each): check(each, names, largest) for each in stored}
-    told = _told(rebalances, course, list(moves(rebalances, names)), checks)
+    checked = checks(rebalances, reading.topics, names, largest)
+    told = _told(rebalances, course, list(moves(rebalances, names)), checked)
     replayed = otherwise(rebalances, course.members, names, budget) if question.otherwise else None
     return HistoryAnswer(question, reading, aligned, course, told, names, missing, patterns(rebalances, names), replayed)
 

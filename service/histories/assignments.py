@@ -33,6 +33,8 @@ def moves(rebalances: list[PastRebalance], names: MemberNames) -> Iterator[PastM
         if rebalance.assigned is None:
             yield None
             continue
+        if since is not None and since.by_id != rebalance.by_id:
+            readers, since = {}, None  # an id is not compared with a name
         own = {partition: names(member) for member, partitions in rebalance.assigned.items() for partition in partitions}
         moved = sum(readers.get(partition, name) != name for partition, name in own.items())
         yield None if since is None else PastMoves(moved, len(own), since.number)

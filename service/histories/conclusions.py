@@ -131,7 +131,7 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
         place = f"{reading.names[first.source]}:{first.line}"
         yield f"A coordinator loaded the group {counted(loads, 'time')}, first at {place}: it had moved or started."
     yield from answer.aligned.notes
-    silent = [name for name, lines in zip(reading.names, reading.told, strict=True) if not lines]
+    silent = [name for i, name in enumerate(reading.names) if not reading.told[i] and i not in reading.describing]
     if silent:
         others = f" They tell of {all_of(sorted(reading.others), NAMED)}." if reading.others else ""
         yield f"Nothing in {all_of(silent, NAMED)} tells what happened to this group.{others}"
@@ -145,10 +145,13 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
 def _checked(answer: HistoryAnswer) -> Iterator[str]:
     """How many assignments are what the assignor gives, and the first that is not."""
     checks = [(each.rebalance.number, each.check) for each in answer.told if each.check is not None]
-    others = [(number, check.sentence) for number, check in checks if not check.alike]
-    if checks:
-        yield f"{len(checks) - len(others)} of {len(checks)} assignments are what kafka-clients' assignor gives."
-    yield from (f"{number}: {sentence}" for number, sentence in others[:1])
+    told = [check.alike for _, check in checks if check.alike is not None]
+    if told:
+        whose = "the coordinator's" if answer.told[-1].rebalance.protocol == "consumer" else "kafka-clients'"
+        of = f"{sum(told)} of {counted(len(told), 'assignment')}"
+        yield f"{of} {'is' if len(told) == 1 else 'are'} what {whose} assignor gives."
+    for kind in (False, None):
+        yield from (f"{number}: {check.sentence}" for number, check in [each for each in checks if each[1].alike is kind][:1])
 
 
 def _number(told: Told) -> str:

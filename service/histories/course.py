@@ -12,13 +12,10 @@ from typing import Final
 
 from service.histories.causes import Why, broker_reason, client_reason
 from service.histories.client_log import NEW
-from service.histories.events import Kind, Partition, StoredMember, ToldEvent
+from service.histories.events import Computed, Kind, Partition, StoredMember, ToldEvent, TopicsTold, is_first_epoch
 
 NUMBERED: Final = (Kind.PREPARING, Kind.STABILIZED, Kind.BUMPED, Kind.RECORDED, Kind.SEEN)
 """Kinds of events whose generation is the group's at that time."""
-
-FIRST_EPOCH: Final = 2
-"""Of a new group since Kafka 4.1, whose log also tells the hash of the topics; before it is 1."""
 
 LATER_MS: Final = 60_000
 """Time by which sources at most differ that tell of the same rebalance."""
@@ -34,8 +31,12 @@ OF_KINDS: Final = {
     Kind.REMOVED: Why.GONE,
     Kind.SUBSCRIBES: Why.SUBSCRIPTION,
     Kind.METADATA: Why.TOPICS,
+    Kind.GROWS: Why.PARTITIONS,
 }
 """Event → the cause that it is."""
+
+OF_TOPICS: Final = (Kind.SUBSCRIBES, Kind.GROWS, Kind.METADATA)
+"""What changes the topics of a group, the most exact first."""
 
 OF_REASONS: Final = {Why.JOIN: Kind.JOINS, Why.LEAVE: Kind.LEAVES, Why.POLL: Kind.LEAVES, Why.SESSION: Kind.EXPIRES}
 """The cause of a rebalance → what the member has done."""
@@ -74,6 +75,9 @@ class PastRebalance:
         computed the target), and had the assignment (or all members had it); None: not told
     before, after : the members
     assigned, records : member id → its partitions, all that a record says of it; None: not told
+    by_id : are its topics told by their ids alone?
+    computed : what the coordinator computed the target from; None: not told, or by no assignor of its own
+    metadata_hash : of the topics of a consumer group; None: not told
     events : what tells of it
     synced, asked : when members say that they had their assignment, and why they say that they rejoined
     """
@@ -90,6 +94,9 @@ class PastRebalance:
     assignor: str | None = None
     assigned: dict[str, frozenset[Partition]] | None = None
     records: dict[str, StoredMember] | None = None
+    by_id: bool = False
+    computed: Computed | None = None
+    metadata_hash: str | None = None
     events: list[ToldEvent] = field(default_factory=list)
     synced: dict[str, int | None] = field(default_factory=dict)
     asked: list[tuple[str, ToldEvent]] = field(default_factory=list)
@@ -170,6 +177,17 @@ class History:
             self._hear(rebalance)
         return [self.found[key] for key in sorted(self.found)]
 
+    def name_topics(self, topics: TopicsTold) -> None:
+        """Put names for the ids of topics, where sources tell those of all that a rebalance assigns."""
+        for rebalance in self.found.values():
+            ids = {topic for partitions in (rebalance.assigned or {}).values() for topic, _ in partitions}
+            if rebalance.assigned is not None and rebalance.by_id and ids <= topics.keys():
+                rebalance.by_id = False
+                rebalance.assigned = {
+                    member: frozenset((topics[topic].name, i) for topic, i in partitions)
+                    for member, partitions in rebalance.assigned.items()
+                }
+
     def _of(self, number: int, event: ToldEvent, protocol: str = "classic") -> PastRebalance:
         key = self._life, number
         if key not in self.found:
@@ -239,7 +257,7 @@ class History:
         self._begin(rebalance)
         waiting, self._pending = _without_returns(self._pending), []
         joining = {event.member for event in waiting if event.kind == Kind.JOINS}
-        if any(event.kind not in (Kind.SUBSCRIBES, Kind.METADATA) for event in waiting):  # topics of members that join
+        if any(event.kind != Kind.METADATA for event in waiting):  # topics of members that join, or subscribe to others
             waiting = [event for event in waiting if event.kind != Kind.METADATA]
         for event in waiting:
             member = event.member or ""
@@ -364,19 +382,20 @@ class History:
         rebalance = self._of(event.generation or 0, event, "consumer")
         is_new = rebalance.protocol == "consumer" and all(each.kind != Kind.BUMPED for each in rebalance.events[:-1])
         if not is_new:
-            subscribed = next((each for each in self._pending if each.kind == Kind.SUBSCRIBES), None)
+            told = [each for kind in OF_TOPICS for each in self._pending if each.kind == kind]
             first = next(iter(rebalance.causes), None)
-            if first is not None and first.kind == Why.EITHER and event.says.get("recorded"):
-                kind, who = (Why.SUBSCRIPTION, (subscribed.member or "",)) if subscribed else (Why.TOPICS, ())
-                first.kind, first.members, first.event = kind, who, subscribed or event
-            self._pending = [each for each in self._pending if each.kind not in (Kind.SUBSCRIBES, Kind.METADATA)]
+            weak = (Why.EITHER, Why.UNKNOWN) if told else (Why.EITHER,)
+            if first is not None and event.says.get("recorded") and first.kind in weak:
+                first.kind = OF_KINDS[told[0].kind] if told else Why.TOPICS
+                first.event, first.members = (told[0], tuple(filter(None, [told[0].member]))) if told else (event, ())
+            self._pending = [each for each in self._pending if each.kind not in OF_TOPICS]
             return
         rebalance.began_ms = at_ms
-        if event.generation == 1 or (event.generation == FIRST_EPOCH and event.says.get("hash")):
+        if is_first_epoch(event.generation or 0, event.says.get("hash")):
             self._complete = not self._roster
         self._changed(rebalance, None)
         new = event.says.get("hash")
-        new = None if new is None else str(new)
+        new = rebalance.metadata_hash = None if new is None else str(new)
         if not rebalance.causes:
             changed = new is not None and self._hash not in (None, new)
             other = Why.TOPICS if event.says.get("recorded") else Why.EITHER
@@ -387,7 +406,9 @@ class History:
         rebalance = self._of(event.generation or 0, event, "consumer")
         rebalance.joined_ms = at_ms if rebalance.joined_ms is None else rebalance.joined_ms
         rebalance.assignor = event.says.get("assignor") or rebalance.assignor
-        rebalance.assigned = event.says.get("assigned") or rebalance.assigned
+        if event.says.get("assigned"):
+            rebalance.assigned, rebalance.by_id = event.says["assigned"], True
+        rebalance.computed = event.says.get("computed") or rebalance.computed
         self._complete = self._complete and {*(rebalance.assigned or ())} <= {*self._roster.values()}
 
     def _reconcile(self, at_ms: int | None, event: ToldEvent) -> None:

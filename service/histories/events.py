@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service.histories.times import LineTime
 
@@ -23,6 +23,7 @@ class Kind(StrEnum):
     REMOVED = "member_removed"
     SUBSCRIBES = "subscription_changes"
     METADATA = "topic_metadata_changes"
+    GROWS = "topic_grows"
     BUMPED = "epoch_bumped"
     TARGET = "target_assignment"
     RECONCILED = "member_reconciles"
@@ -75,6 +76,7 @@ class StoredMember:
     topics : its subscription; assigned : its partitions; claimed : those that it told its leader that it has
     session_ms, rebalance_ms : its time-outs; the latter is max.poll.interval.ms of Java's clients
     claimed_in : the generation that it told with what it has
+    regex, assignor : by which it subscribes as well, and that of the coordinator which it names; of a consumer group
     """
 
     member_id: str
@@ -86,3 +88,44 @@ class StoredMember:
     session_ms: int | None = None
     rebalance_ms: int | None = None
     claimed_in: int | None = None
+    regex: str | None = None
+    assignor: str | None = None
+
+
+class ToldTopic(NamedTuple):
+    """What sources tell of a topic id. counts : how many partitions it had, at any time"""
+
+    name: str
+    counts: frozenset[int]
+
+
+def is_first_epoch(epoch: int, metadata_hash: object) -> bool:
+    """Is it that of a new group? Since Kafka 4.1, which also writes the hash of the topics, groups begin with 2."""
+    return epoch == 1 or (epoch == 2 and bool(metadata_hash))
+
+
+class TopicsTold(dict[str, ToldTopic]):
+    """Topic id → what is told of it."""
+
+    def add(self, topic_id: str, name: str, *counts: int) -> None:
+        """Take in what a source tells."""
+        known = self.get(topic_id)
+        self[topic_id] = ToldTopic(name, frozenset(counts) | (known.counts if known else frozenset()))
+
+
+class Computed(NamedTuple):
+    """What a coordinator computed a target assignment from, and the target, by topic ids.
+
+    members : in the order in which it met them; joining : those of them that the same heartbeat added
+    owned, target : member id → its target before, and now
+    earlier : the target of the epoch before, which shows whether all members are known; None: they are
+    matches : regular expression → the topics that it matches; topics : those that the group's own records tell at that time
+    """
+
+    members: dict[str, StoredMember]
+    joining: frozenset[str]
+    owned: dict[str, frozenset[Partition]]
+    target: dict[str, frozenset[Partition]]
+    earlier: dict[str, frozenset[Partition]] | None
+    matches: dict[str, tuple[str, ...]]
+    topics: TopicsTold

@@ -9,9 +9,10 @@ from typing import BinaryIO, Final, NamedTuple, cast
 
 from service.core.clock import check_time
 from service.core.documents import Json
+from service.descriptions.topics_text import TopicsText
 from service.histories.broker_log import BrokerLog
 from service.histories.client_log import MARKS, ClientLog
-from service.histories.events import ToldEvent
+from service.histories.events import ToldEvent, TopicsTold
 from service.histories.records import RecordsOfGroup
 from service.histories.snapshots import Snapshots
 from service.histories.times import DAY_CLOCK, DAY_MS
@@ -25,6 +26,10 @@ MOST_EVENTS: Final = 500_000
 
 MOST_OTHERS: Final = 100
 """Other groups that are named, and faults that are kept."""
+
+TOPIC_ID: Final = "TopicId:"
+TOPICS: Final = (TOPIC_ID.encode(), b'"topic_id"')
+"""Lines with these describe topics, whichever group reads them."""
 
 RECORD: Final = b'}{"key":'
 """Where a record of kafka-console-consumer ends and the next begins: its formatters write no line breaks."""
@@ -62,6 +67,7 @@ class SourcesRead:
 
     names : of the sources; lines : how many each has; told : how many of them are of the group
     events : in the order of sources and lines; dropped : how many more there were than MOST_EVENTS
+    topics, describing : what they tell of topics, whichever group reads them; and the sources that do
     others : groups that those tell of which tell nothing of this one
     faults : the first MOST_OTHERS lines that cannot be read, of faults_count
     """
@@ -71,6 +77,8 @@ class SourcesRead:
     told: list[int] = field(default_factory=list)
     events: list[ToldEvent] = field(default_factory=list)
     dropped: int = 0
+    topics: TopicsTold = field(default_factory=TopicsTold)
+    describing: set[int] = field(default_factory=set)
     others: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)
     faults_count: int = 0
@@ -92,8 +100,8 @@ def read(sources: Iterable[HistorySource], group_id: str) -> SourcesRead:
 
 
 def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> None:
-    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"', b'"snapshot_version"', *MARKS}
-    readers = _Readers(group_id, source)
+    needles = {group_id.encode(), json.dumps(group_id)[1:-1].encode(), b'"key_base64"', b'"snapshot_version"', *MARKS, *TOPICS}
+    readers = _Readers(group_id, source, reading.topics)
     number, told, others = 0, 0, set[str]()
     for number, line in _lines(file, source, reading):
         if number % CHECKED_LINES == 0:
@@ -104,6 +112,7 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
                 events = readers.take(number, line.decode(errors="replace").rstrip("\r\n"))
             except (ValueError, TypeError, KeyError, AttributeError) as error:  # JSON that is no record or snapshot
                 reading.fault(source, number, str(error))
+            reading.describing |= {source} if any(mark in line for mark in TOPICS) else set()
         if not (told or events) and b"roup" in line and len(others) <= MOST_OTHERS:
             match = _OTHER.search(line.decode(errors="replace"))
             others |= {match["group"] or match["own"]} - {group_id} if match else set()
@@ -119,13 +128,18 @@ def _read(file: BinaryIO, source: int, group_id: str, reading: SourcesRead) -> N
 class _Readers:
     """The readers of all forms, for one group in one source."""
 
-    def __init__(self, group_id: str, source: int) -> None:
-        self._documents = Snapshots(group_id, source).take, RecordsOfGroup(group_id, source).take
+    def __init__(self, group_id: str, source: int, topics: TopicsTold) -> None:
+        self._topics = topics
+        self._documents = Snapshots(group_id, source, topics).take, RecordsOfGroup(group_id, source, topics).take
         self._logs = ClientLog(group_id, source).take, BrokerLog(group_id, source).take
         self._last_ms = 0
 
     def take(self, number: int, text: str) -> list[ToldEvent]:
         """The events of a line. Raises ValueError for one that cannot be read."""
+        if TOPIC_ID in text and (described := TopicsText()).take(number, text):  # a line of kafka-topics --describe
+            for row in described.topics.values():
+                self._topics.add(row["topic_id"], row["topic_name"], row["partitions_count"])
+            return []
         for readers, line in ((self._documents, text), (self._logs, _plain(text))):
             for read_line in readers:
                 if (found := read_line(number, line)) is not None:

@@ -17,12 +17,22 @@ assignment since 4.1.
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from service.core.documents import Json
-from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
+from service.histories.events import (
+    SHOWN,
+    Computed,
+    Kind,
+    Partition,
+    StoredMember,
+    ToldEvent,
+    TopicsTold,
+    is_first_epoch,
+)
 from service.histories.times import UTC_CLOCK, LineTime
 from service.wire.consumer_protocol import (
     MemberSubscription,
@@ -33,15 +43,18 @@ from service.wire.consumer_protocol import (
 )
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
+from service.wire.schemas import NO_UUID
 
-MARKS: Final = (b'"key"', b"key:", b'"key_base64"')
-GROUP, EPOCH, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT = 2, 3, 5, 6, 7, 8
-"""Types of records of classic groups and of consumer groups (KIP-848)."""
+COMMIT, GROUP, EPOCH, PARTITIONS, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT, REGEX = 1, 2, 3, 4, 5, 6, 7, 8, 16
+"""Types of records: commits, of classic groups, and of consumer groups (KIP-848)."""
+
+MOST_COMPUTED: Final = 200
+"""Target assignments of which a source keeps what they were computed from, the first ones."""
 
 CONSUMER: Final = ("consumer", "")
 STATES: Final = ("STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS")
 
-_RAW: Final = re.compile(r"^(?:CreateTime:(?P<time>\d+)\t)?(?:\w+:[^\t]*\t)*(?P<key>\\x00\\x0\d[^\t]*)\t(?P<value>[^\t]*)$")
+_RAW: Final = re.compile(r"^(?:CreateTime:(?P<time>\d+)\t)?(?:\w+:[^\t]*\t)*(?P<key>\\x00\\x[01]\d[^\t]*)\t(?P<value>[^\t]*)$")
 _ESCAPED: Final = re.compile(rb"\\x([0-9A-F]{2})")
 """Kafka's Bytes.toString: printable ASCII as it is, any other byte and the backslash as an escape."""
 
@@ -57,20 +70,36 @@ class _Fields(dict[str, Any]):
         raise ValueError(f"{name} is missing")
 
 
-class RecordsOfGroup:
-    """Reads the records of one group. members, target : of a consumer group, as far as they are read"""
+Target = dict[str, frozenset[Partition]]
 
-    def __init__(self, group_id: str, source: int) -> None:
-        self.group_id, self.source = group_id, source
+
+class RecordsOfGroup:
+    """Reads the records of one group.
+
+    topics : gets what they tell of topics
+    members, target, own_topics, matches : of a consumer group, as far as they are read; the dicts are replaced when they change
+    """
+
+    def __init__(self, group_id: str, source: int, topics: TopicsTold) -> None:
+        self.group_id, self.source, self.topics = group_id, source, topics
         self.members: dict[str, StoredMember] = {}
-        self.target: dict[str, frozenset[Partition]] = {}
+        self.target: Target = {}
+        self.own_topics, self.matches = TopicsTold(), dict[str, tuple[str, ...]]()
+        self._last_type = self._computed = 0
+        self._epoch: int | None = None
+        self._owned: Target = {}
+        self._earlier: Target | None = None
+        self._from_start = self._converted = False
+        self._joining, self._at_epoch = frozenset[str](), self.members
         self._readers: dict[int, Callable[[_Fields, _Fields | None], list[ToldEvent]]] = {
             GROUP: self._group,
-            EPOCH: self._epoch,
+            EPOCH: self._read_epoch,
+            PARTITIONS: self._partitions_of_topics,
             MEMBER: self._member,
             TARGET_EPOCH: self._target,
             TARGET_MEMBER: self._target_member,
             CURRENT: self._current,
+            REGEX: self._regex,
         }
 
     def take(self, number: int, line: str) -> list[ToldEvent] | None:
@@ -79,12 +108,15 @@ class RecordsOfGroup:
         if found is None:
             return None
         at, of_type, key, value = found
-        if of_type not in self._readers or key.get("group", key.get("groupId")) != self.group_id:
+        if of_type not in (COMMIT, *self._readers) or key.get("group", key.get("groupId")) != self.group_id:
             return []
+        if of_type == COMMIT:
+            return self._commit(key, value)
         check({"timestamp": at, "key": key, "value": value})
         stamp = None if at is None else LineTime(at, UTC_CLOCK)
         try:
             events = self._readers[of_type](_Fields(key), None if value is None else _Fields(value))
+            self._last_type = of_type
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a record of a group: {error}") from None
         return [
@@ -96,7 +128,8 @@ class RecordsOfGroup:
 
     def _group(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
         if value is None:
-            return []  # an empty group has expired, or has been deleted
+            self._converted = True  # or the group was empty and has expired, or has been deleted
+            return []
         members, unreadable = {}, []
         if value["protocolType"] in CONSUMER:
             for row in value["members"]:
@@ -113,27 +146,63 @@ class RecordsOfGroup:
         )  # fmt: skip
         return [replace(event, at=LineTime(state_ms, UTC_CLOCK) if state_ms >= 0 else None)]
 
-    def _epoch(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
-        return (
-            []
-            if value is None
-            else [self._event(Kind.BUMPED, None, value["epoch"], hash=value.get("metadataHash"), recorded=True)]
-        )
+    def _commit(self, key: Json, value: Json | None) -> list[ToldEvent]:
+        """A commit names its topic, and since Kafka 4.3 has its id."""
+        topic_id, name = (value or {}).get("topicId"), key.get("topic")
+        if isinstance(topic_id, str) and isinstance(name, str) and topic_id != NO_UUID:
+            self.topics.add(topic_id, name)
+        return []
+
+    def _partitions_of_topics(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        """Of the topics that the group subscribes to; until Kafka 4.0."""
+        before, self.own_topics = self.own_topics, TopicsTold()
+        for row in () if value is None else value["topics"]:
+            for topics in (self.topics, self.own_topics):
+                topics.add(row["topicId"], row["topicName"], row["numPartitions"])
+        grown = any(before[each].counts != topic.counts for each, topic in self.own_topics.items() if each in before)
+        return [self._event(Kind.GROWS if grown else Kind.METADATA)] if before and before != self.own_topics else []
+
+    def _regex(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        topics = None if value is None else tuple(value["topics"])
+        others = {regex: each for regex, each in self.matches.items() if regex != key["regularExpression"]}
+        self.matches = others if topics is None else {**others, key["regularExpression"]: topics}
+        return []
+
+    def _read_epoch(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        if value is None:  # the group has been deleted
+            self.members, self.target, self._epoch, self._earlier = {}, {}, None, None
+            return []
+        epoch, new_hash = value["epoch"], value.get("metadataHash")
+        if self._epoch is None:
+            self._from_start = is_first_epoch(epoch, new_hash) or (self._converted and not self.target)
+        elif epoch != self._epoch + 1:
+            self._from_start, self._earlier = False, None
+        self._epoch, self._at_epoch = epoch, self.members
+        return [self._event(Kind.BUMPED, None, epoch, hash=new_hash, recorded=True)]
 
     def _member(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
         member_id = key["memberId"]
         if value is None:
-            gone = self.members.pop(member_id, None)
+            gone = self.members.get(member_id)
+            self.members = {each: member for each, member in self.members.items() if each != member_id}
             return [self._event(Kind.REMOVED, member_id, instance_id=None if gone is None else gone.instance_id)]
-        topics = (*value["subscribedTopicNames"], *filter(None, [value.get("subscribedTopicRegex")]))
-        names = value.get("instanceId"), value.get("clientId")
-        member = StoredMember(member_id, *names, topics, rebalance_ms=value.get("rebalanceTimeoutMs"))
-        before, self.members[member_id] = self.members.get(member_id), member
+        regex, timeout_ms = value.get("subscribedTopicRegex") or None, value.get("rebalanceTimeoutMs")
+        member = StoredMember(
+            member_id, value.get("instanceId"), value.get("clientId"), tuple(value["subscribedTopicNames"]),
+            rebalance_ms=timeout_ms, regex=regex, assignor=value.get("serverAssignor"),
+        )  # fmt: skip
+        before = self.members.get(member_id)
+        if before != member:
+            self.members = {**self.members, member_id: member}
         if before is None:
+            self._joining |= {member_id}
             return [self._event(Kind.JOINS, member_id, instance_id=member.instance_id, described=member)]
-        return [self._event(Kind.SUBSCRIBES, member_id, topics=topics, described=member)] if before.topics != topics else []
+        changed = (before.topics, before.regex) != (member.topics, regex)
+        return [self._event(Kind.SUBSCRIBES, member_id, described=member)] if changed else []
 
     def _target_member(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        if self._last_type != TARGET_MEMBER:
+            self._owned = dict(self.target)
         if value is None:
             self.target.pop(key["memberId"], None)
         else:
@@ -143,11 +212,24 @@ class RecordsOfGroup:
     def _target(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
         if value is None:
             return []
-        computed_ms = value.get("assignmentTimestamp") or 0
-        event = self._event(Kind.TARGET, None, value["assignmentEpoch"], assigned=dict(self.target))
+        computed_ms, epoch, target = value.get("assignmentTimestamp") or 0, value["assignmentEpoch"], dict(self.target)
+        computed = None
+        known = self._from_start or self._earlier is not None
+        if known and epoch == self._epoch and self.members is self._at_epoch and self._computed < MOST_COMPUTED:
+            owned = self._owned if self._last_type == TARGET_MEMBER else target
+            earlier = None if self._from_start else self._earlier
+            computed = Computed(self.members, self._joining, owned, target, earlier, self.matches, self.own_topics)
+            self._computed += 1
+        if self._converted:  # the target is what the leader of the classic group had assigned
+            computed, self._converted = None, False
+        self._earlier, self._epoch = target, epoch if self._epoch is None else self._epoch
+        named = Counter(each.assignor for each in self.members.values() if each.assignor).most_common(2)
+        assignor = named[0][0] if named and (len(named) == 1 or named[0][1] > named[1][1]) else None
+        event = self._event(Kind.TARGET, None, epoch, assigned=target, computed=computed, assignor=assignor)
         return [replace(event, at=LineTime(computed_ms, UTC_CLOCK) if computed_ms > 0 else None)]
 
     def _current(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
+        self._joining = frozenset()  # a heartbeat ends with this record
         if value is None:
             return []
         assigned, revoking = (
@@ -187,7 +269,7 @@ def check(value: Any, name: str = "") -> None:
     elif (
         isinstance(value, int | float)
         and type(value) is not bool
-        and name != "metadataHash"
+        and name not in ("metadataHash", "version")
         and not _is_number(value, 43 if name in TIMES else 31)
     ):
         raise ValueError(f"{name} is {value}")

@@ -4,25 +4,25 @@ import json
 from typing import Final
 
 from service.core.documents import Json
-from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
+from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent, TopicsTold
 from service.histories.records import check
 from service.histories.times import LineTime, stamp_of
 
 MARK: Final = '"snapshot_version"'
-PIECE: Final = '{"group":'
-"""How a group's own line begins, in the form ``jsonl``, whose first line has the time."""
+PIECES: Final = '{"group":', '{"topic":'
+"""How lines of the form ``jsonl`` begin that have a group or a topic; its first line has the time."""
 
 
 class Snapshots:
-    """Reads the lines of one group. at : of the last snapshot"""
+    """Reads the lines of one group. topics : gets what they tell of topics; at : of the last snapshot"""
 
-    def __init__(self, group_id: str, source: int) -> None:
-        self.group_id, self.source = group_id, source
+    def __init__(self, group_id: str, source: int, topics: TopicsTold) -> None:
+        self.group_id, self.source, self.topics = group_id, source, topics
         self.at: LineTime | None = None
 
     def take(self, number: int, line: str) -> list[ToldEvent] | None:
         """The group in the snapshot on a line; None if the line has none. Raises ValueError for a snapshot that is cut."""
-        if MARK not in line[:SHOWN] and not line.startswith(PIECE):
+        if MARK not in line[:SHOWN] and not line.startswith(PIECES):
             return None
         document = json.loads(line)
         whole = document.get("snapshot", document)
@@ -30,6 +30,9 @@ class Snapshots:
         check({"taken_at": whole.get("taken_at")})
         if "taken_at" in whole:
             self.at = stamp_of(whole["taken_at"])
+        for row in [whole["topic"]] if "topic" in whole else whole.get("topics", ()):
+            if row.get("topic_id") and row.get("partitions_count"):
+                self.topics.add(row["topic_id"], row["topic_name"], row["partitions_count"])
         groups = [whole["group"]] if "group" in whole else whole.get("groups", ())
         return [self._event(number, line, each) for each in groups if each["group_id"] == self.group_id and "members" in each]
 

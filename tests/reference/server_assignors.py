@@ -152,7 +152,8 @@ class Group:
         self.uuid = {topic["topic_name"]: uuid(topic) for topic in body["topics"]}
         self.members = {member["member_id"]: member for member in body["members"]}
         order = JavaMap()
-        for member_id in timeline(list(self.members)):
+        joining = [member_id for member_id, member in self.members.items() if member.get("generation_id") == 0]
+        for member_id in (*timeline([each for each in self.members if each not in joining]), *joining):
             order.put(member_id, string_hash(member_id))
         self.order: list[str] = list(order)
         self.names: dict[str, list[str]] = {}

@@ -8,6 +8,7 @@ Each set of runs shares one broker, or one cluster, for a minute or two. A folde
     records.txt     ``__consumer_offsets``, by ``kafka-console-consumer`` with ``print.timestamp`` and BytesDeserializer
     formatted.txt   the same by GroupMetadataMessageFormatter, which prints no time
     snapshots.jsonl snapshots, each with the time when it was asked for
+    topics.txt      ``kafka-topics --describe`` of the run's topics, before its script and after
     truth.json      what the script did when, and what each consumer's rebalance listener was told
 """
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "histories"
 OLD: Final = "3.9.1"
 """A release whose group coordinator is the one in Scala."""
+FIRST_MODERN: Final = "4.0.0"
+"""The first release with consumer groups, whose records have the partition counts of topics; its uniform is another."""
 _OLD_PARTS: Final = (
     *("kafka_2.13", "kafka-clients", "kafka-group-coordinator", "kafka-group-coordinator-api", "kafka-metadata", "kafka-raft"),
     *("kafka-server", "kafka-server-common", "kafka-storage", "kafka-storage-api", "kafka-tools-api", "kafka-tools"),
@@ -55,6 +58,7 @@ _JARS: Final = {
         *(jar for jar in JARS if "apache" not in jar),
         "org.scala-lang.modules:scala-java8-compat_2.13:1.0.2",
     ),
+    FIRST_MODERN: tuple(jar.replace(f":{KAFKA}", f":{FIRST_MODERN}") for jar in (*JARS, f"org.apache.kafka:kafka-tools:{KAFKA}")),
 }
 SMALL: Final = 8_192
 """Larger files are gzipped."""
@@ -138,6 +142,13 @@ class Cluster:
         """As a machine that fails."""
         self.processes[node - 1].kill()
         self.processes[node - 1].wait()
+
+    def describe(self, topics: set[str]) -> str:
+        """What ``kafka-topics --describe`` prints of these topics."""
+        words = ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", self.bootstrap, "--describe"]
+        java = _java(self.release, _logging(self.folder, "kafka", "warn"))
+        lines = subprocess.run([*java, *words], capture_output=True, check=True).stdout.decode().splitlines()
+        return "".join(f"{line}\n" for line in lines if any(f"Topic: {topic}\t" in line for topic in topics))
 
     def consume(self, *words: str) -> str:
         """What ``kafka-console-consumer`` prints of all of ``__consumer_offsets``."""
@@ -232,6 +243,8 @@ class Run:
     groups: dict[str, Any] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     snapshots: list[dict[str, Any]] = field(default_factory=list)
+    described: str = ""
+    created: set[str] = field(default_factory=set)
     _processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     _told: list[list[Any]] = field(default_factory=list)
     _logs: dict[str, bytes] = field(default_factory=dict)
@@ -241,9 +254,14 @@ class Run:
         whole = f"{self.group_id}.{name}"
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
         admin.create_topics([NewTopic(whole, partitions, min(len(self.cluster.ports), 3))])[whole].result(60)
+        self.created.add(whole)
         if not self.topics:
             self.topics = (whole,)
         return whole
+
+    def describe(self) -> None:
+        """As by ``kafka-topics --describe``."""
+        self.described += self.cluster.describe(self.created)
 
     def _happened(self, event: str, causes: list[str], **more: Any) -> None:
         self.events.append({"at": _now(), "event": event, "group_id": self.group_id, **more, "causes": causes})
@@ -375,6 +393,20 @@ class Run:
         admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(60)
         time.sleep(then)
 
+    def is_created(self, name: str, partitions: int, then: float = 8.0) -> None:
+        """A topic that the members' regular expression matches."""
+        self._happened("topic_created", ["new_partitions"], topic_name=f"{self.group_id}.{name}", partitions_count=partitions)
+        self.topic(name, partitions)
+        time.sleep(then)
+
+    def is_deleted(self, name: str, then: float = 8.0) -> None:
+        """A topic that is read."""
+        whole = f"{self.group_id}.{name}"
+        self._happened("topic_deleted", ["new_partitions"], topic_name=whole)
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap})
+        admin.delete_topics([whole])[whole].result(60)
+        time.sleep(then)
+
     def loses_coordinator(self, then: float = 20.0) -> None:
         """The broker that coordinates the group is killed."""
         node = self.cluster.leader(self.group_id)
@@ -419,6 +451,7 @@ class Run:
             _keep(folder / f"{member}.log", log.decode(errors="replace").splitlines())
         _keep(folder / "records.txt", [line for line in records.split("\n") if self._has_key(line)])
         _keep(folder / "formatted.txt", ["".join(self._own(formatted))])
+        _keep(folder / "topics.txt", self.described.splitlines())
         _keep(folder / "snapshots.jsonl", [json.dumps(one, separators=(",", ":")) for one in self.snapshots])
         rows = ",\n".join(json.dumps(event) for event in self.events)
         told = ",\n".join(json.dumps(one) for one in sorted(self._told, key=lambda one: int(one[0])))
@@ -480,17 +513,21 @@ def _record(release: str, brokers: int, scripts: dict[str, tuple[dict[str, Any],
             run.topic("t", 6)
             ending.callback(run.ends)
         time.sleep(2)
+        for run in runs:
+            run.describe()
         threads = [threading.Thread(target=scripts[run.name][1], args=[run]) for run in runs]
         for thread in threads:
             thread.start()
             time.sleep(1)
         for thread in threads:
             thread.join()
+        for run in runs:
+            run.describe()
         ending.pop_all().close()
         words = ["timestamp", "partition", "offset", "key"]
         bytes_text = "org.apache.kafka.common.serialization.BytesDeserializer"
         properties = [f"print.{name}=true" for name in words] + [f"{side}.deserializer={bytes_text}" for side in ("key", "value")]
-        option = "--property" if release == OLD else "--formatter-property"
+        option = "--formatter-property" if release == KAFKA else "--property"
         shown = [word for one in properties for word in (option, one)]
         records = running.consume(*shown)
         formatted = running.consume("--formatter", "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter")
@@ -635,6 +672,30 @@ def _migration(run: Run) -> None:
     run.snapshot()
 
 
+def _crowd(run: Run) -> None:
+    """Many members; one subscribes to another topic as well, some go."""
+    second = run.topic("u", 5)
+    for i in range(1, 8):
+        run.joins(f"c{i}", then=1)
+    run.subscribes("c2", run.topics[0], second)
+    run.leaves("c3", then=2)
+    run.leaves("c1", then=2)
+    run.joins("c8", then=2)
+    run.subscribes("c4", second)
+
+
+def _patterns(run: Run) -> None:
+    """Members subscribe by a regular expression; a topic comes, another goes and comes back as another."""
+    run.topics = (rf"^{run.group_id}\..*",)
+    for member in ("c1", "c2", "c3"):
+        run.joins(member)
+    run.is_created("u", 4)
+    run.describe()
+    run.is_deleted("t")
+    run.is_created("t", 5)
+    run.leaves("c2")
+
+
 _Script = tuple[dict[str, Any], "Callable[[Run], None]"]
 _CONSUMER: Final = {"protocol": "consumer", "assignor": "uniform"}
 _LIBRDKAFKA: Final = {"client": "librdkafka"}
@@ -703,6 +764,22 @@ SETS: Final[dict[str, tuple[str, int, dict[str, _Script]]]] = {
             "old-sticky-changes": ({"group_id": "payments", "release": OLD, "assignor": "sticky"}, _changes),
             "old-static": ({"group_id": "billing", "release": OLD, **_STATIC, "layout": "logback"}, _static_restarts),
             "old-librdkafka-changes": ({"group_id": "audit", **_LIBRDKAFKA, **_COOPERATIVE}, _changes),
+        },
+    ),
+    "consumers": (
+        KAFKA,
+        1,
+        {
+            "librdkafka-consumer-crowd": ({"group_id": "orders", **_LIBRDKAFKA, **_CONSUMER}, _crowd),
+            "librdkafka-consumer-regex": ({"group_id": "payments", **_LIBRDKAFKA, **_CONSUMER}, _patterns),
+        },
+    ),
+    "first-modern": (
+        FIRST_MODERN,
+        1,
+        {
+            "first-modern": ({"group_id": "orders", **_LIBRDKAFKA, **_CONSUMER}, _joins_and_leaves),
+            "first-modern-changes": ({"group_id": "audit", **_LIBRDKAFKA, "protocol": "consumer", "assignor": "range"}, _changes),
         },
     ),
     "failover": (KAFKA, 3, {"failover-classic": ({**_COOPERATIVE}, _failover)}),

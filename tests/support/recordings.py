@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "histories"
 RUNS: Final = sorted(path.name for path in FOLDER.iterdir())
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _STAMP: Final = r"^\[(?P<at>[\d-]+ [\d:]+,\d+)\] \w+ "
 Numbers = dict[int, int]
@@ -55,8 +58,7 @@ class Group:
         return {
             name: text
             for name, text in texts(self.run).items()
-            if name in ("records.txt", "formatted.txt", "snapshots.jsonl", *(f"{member}.log" for member in self.known["members"]))
-            or name.startswith("broker")
+            if kind_of(name) != "clients" or name.removesuffix(".log") in self.known["members"]
         }
 
     @cached_property
@@ -95,7 +97,8 @@ class Group:
     def standstill(self, number: int) -> int:
         """For how long, in ms, from the first partition without a reader to the last that has one again by this rebalance.
 
-        A partition whose reader was away without a rebalance, or whose group had no members in between, does not count.
+        A partition whose reader was away without a rebalance, whose group had no members in between, or whose topic was deleted,
+        does not count.
         """
         of = [
             (lost, back)
@@ -116,6 +119,9 @@ class Group:
         changes: list[tuple[int, str, str, list[str]]] = list(self.told)
         lost = {"member_is_killed": "dies", "member_stalls": "stalls"}
         changes += [(at_ms(event), event["member"], lost[event["event"]], []) for event in self.events if event["event"] in lost]
+        changes += [
+            (at_ms(event), "", "deleted", [event["topic_name"]]) for event in self.events if event["event"] == "topic_deleted"
+        ]
         owner: dict[str, str] = {}
         since: dict[str, int] = {}
         found = []
@@ -123,6 +129,9 @@ class Group:
             if what == "assigned":
                 found += [(since.pop(one), at, one) for one in partitions if one in since]
                 owner |= dict.fromkeys(partitions, member)
+            elif what == "deleted":
+                owner = {one: by for one, by in owner.items() if one.rpartition("-")[0] not in partitions}
+                since = {one: when for one, when in since.items() if one.rpartition("-")[0] not in partitions}
             else:
                 for one in [one for one, by in owner.items() if by == member] if what in lost.values() else partitions:
                     if owner.get(one) == member:
@@ -138,9 +147,9 @@ def at_ms(event: dict[str, Any]) -> int:
 
 
 def kind_of(name: str) -> str:
-    """What a source of this name is: ``broker``, ``records``, ``formatted``, ``snapshots`` or ``clients``."""
+    """What a source of this name is: ``broker``, ``records``, ``formatted``, ``snapshots``, ``topics`` or ``clients``."""
     first = re.split(r"[-.]", name)[0]
-    return first if first in ("broker", "records", "formatted", "snapshots") else "clients"
+    return first if first in ("broker", "records", "formatted", "snapshots", "topics") else "clients"
 
 
 def shown(group_id: str, sources: dict[str, str]) -> set[int]:
@@ -154,7 +163,7 @@ def shown(group_id: str, sources: dict[str, str]) -> set[int]:
         ),
         "formatted": (rf'"group":"{group}"\}}\}},"value":[^\[]*"generation":(\d+)[^\[]*"members":\[\{{',),
         "records": (),
-        "snapshots": (),
+        **dict.fromkeys(("snapshots", "topics"), ()),
     }
     found = set()
     for name, text in sources.items():
@@ -166,22 +175,32 @@ def shown(group_id: str, sources: dict[str, str]) -> set[int]:
 
 def _recorded(group_id: str, text: str) -> set[int]:
     found = set()
-    for line in text.splitlines():
-        words = line.split("\t")
-        if len(words) < 5 or not words[0].startswith("CreateTime:") or words[4] == "null":
-            continue
-        try:
-            record = read_group_record(_bytes(words[3]), _bytes(words[4]))
-        except Unreadable:  # a line that is cut
-            continue
-        value = record.value or {}
-        if record.key.get("group", record.key.get("groupId")) != group_id:
-            continue
-        if record.name == "GROUP_METADATA" and value["members"]:
+    for record in _records(group_id, text):
+        value = record["value"] or {}
+        if record["record_type"] == 2 and value.get("members"):
             found.add(value["generation"])
-        elif record.name == "CONSUMER_GROUP_METADATA":
+        elif record["record_type"] == 3 and value:
             found.add(value["epoch"])
     return found
+
+
+def _records(group_id: str, text: str) -> Iterator[dict[str, Any]]:
+    for line in text.splitlines():
+        words = line.split("\t")
+        if len(words) < 5 or not words[0].startswith("CreateTime:"):
+            continue
+        try:
+            record = read_group_record(_bytes(words[3]), None if words[4] == "null" else _bytes(words[4]))
+        except Unreadable:  # a line that is cut
+            continue
+        if record.key.get("group", record.key.get("groupId")) == group_id:
+            at = int(words[0].removeprefix("CreateTime:"))
+            yield {"record_type": record.type, "timestamp": at, "key": record.key, "value": record.value}
+
+
+def decoded(group: Group) -> list[dict[str, Any]]:
+    """Its records, in their order, as the pipeline writes them."""
+    return list(_records(group.group_id, group.sources.get("records.txt", "")))
 
 
 def groups(run: str) -> list[Group]:

@@ -121,12 +121,14 @@ def _decoded(name: str, topic_id: str) -> bytes:
 def member_order(group: Group) -> Int32s:
     """int32[members], the members as the assignor meets them.
 
-    The coordinator keeps them in a TimelineHashMap, filled in request order; the assignor gets a HashMap filled in that order.
+    The coordinator keeps them in a TimelineHashMap, filled in request order; the assignor gets a HashMap filled in that order,
+    and then with members of epoch 0: they join with the heartbeat that the target is computed for, and are not in the map yet.
 
     Reproduces TargetAssignmentBuilder.build and GroupSpecImpl.memberIds.
     """
-    hashes = member_hash_codes(group)
-    learnt = timeline.iteration_order(hashes)
+    hashes, joining = member_hash_codes(group), group.generations == 0
+    present = np.flatnonzero(~joining).astype(np.int32)
+    learnt = np.append(present[timeline.iteration_order(hashes[present])], np.flatnonzero(joining).astype(np.int32))
     return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], group.member_ids, learnt))]
 
 
