@@ -28,8 +28,7 @@ from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, 
 from service.planner.attribution import conclusions
 from service.planner.attribution.equivalents import UNDECIDED
 from service.planner.attribution.fingerprints import Candidate, Fingerprint, explain
-from service.planner.attribution.mixtures import NEVER
-from service.planner.attribution.shares import Interval
+from service.planner.attribution.mixtures import NEVER, Interval
 
 
 class ObservationSchema(Schema):

@@ -48,7 +48,7 @@ from service.http.forms import (
     loads_document,
 )
 from service.http.json.codec import LongText, Part, dumps, json_list
-from service.planner.rebalances.rebalance import Moves
+from service.planner.rebalances import Moves
 
 
 class AssignmentDifferenceSchema(AnswerSchema):

@@ -24,8 +24,7 @@ from service.decisions.rows.arrays import columns
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Number
 from service.http.forms import AnswerSchema, Form, ImplementationSchema, Operation, ZoneTrafficSchema, price_per_gb_field
-from service.planner.member_counts.keda import RELEASE, Scaling, Trigger
-from service.planner.member_counts.plans import MembersLoad
+from service.planner.member_counts import RELEASE, MembersLoad, Scaling, Trigger
 
 GROUP_FIELDS: Final = (
     "kafka_version", "group_protocol", "assignor", "client", "client_version", "balance_racks", "group_id", "topics", "members",

@@ -21,8 +21,7 @@ from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, 
 from service.http import fields
 from service.http.fields import Array, Int, Rows, TopicName
 from service.http.forms import PLACED_TRAFFIC, AnswerSchema, Form, Operation, ZoneTrafficSchema, row_of_a_snapshot
-from service.planner.placement_audits.audit import CreatedPart, PlacerRuleBroken, verdict
-from service.planner.placement_audits.evenness import MEASURES, Evenness, skews_of
+from service.planner.placement_audits import MEASURES, CreatedPart, Evenness, PlacerRuleBroken, skews_of, verdict
 
 
 @row_of_a_snapshot("in_sync_replicas", "leader")

@@ -18,7 +18,7 @@ from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, pl
 from service.http import fields
 from service.http.fields import Rows
 from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
-from service.planner.placement_checks.check import SEVERITIES, CheckFinding, PlacementCheck
+from service.planner.placement_checks import SEVERITIES, CheckFinding, PlacementCheck
 
 
 class PlacementCheckSchema(QuestionSchema):

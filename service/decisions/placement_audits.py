@@ -17,8 +17,7 @@ from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.placements.rows import check_brokers, read_cluster, read_placement
 from service.decisions.rows import duplicates
-from service.planner.placement_audits.audit import PlacementAudit, audit
-from service.planner.placement_audits.evenness import Evenness, evenness
+from service.planner.placement_audits import Evenness, PlacementAudit, audit, evenness
 from service.strategies import PLACERS, Placer
 
 

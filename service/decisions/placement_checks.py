@@ -10,8 +10,7 @@ from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.reassignments.rows import read_current
-from service.planner.placement_checks.check import PlacementCheck, check_placements
-from service.planner.placement_checks.sentences import conclusion, warnings
+from service.planner.placement_checks import PlacementCheck, check_placements, conclusion, warnings
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from service.core.model import NONE, Ragged, indices_in
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.reassignments.rows import read_current, room_for
-from service.planner.racks import rackless
 from service.planner.reassignments.lint import LintFinding, Reassigned, conclusion, lint
-from service.planner.reassignments.model import Brokers, Placements
+from service.planner.reassignments.model import Brokers, Placements, rackless
 
 
 @dataclass(frozen=True)

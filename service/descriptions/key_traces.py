@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST
@@ -14,7 +11,6 @@ from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.model import AS_NULL
 from service.core.printable import all_of, counted
 from service.decisions import partitions
-from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
@@ -23,7 +19,14 @@ from service.descriptions.answers import DescriptionsQuestion, partitions_of
 from service.descriptions.answers import answer as read
 from service.descriptions.completion import completed, topics_read
 from service.descriptions.model import Description
-from service.planner.rebalances.rebalance import final_rows
+from service.planner.rebalances import final_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from service.decisions.budget import Budget
 
 Basis = Literal["owned", "assigned", "none", "unknown"]
 

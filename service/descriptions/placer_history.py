@@ -19,7 +19,7 @@ from service.core.releases import reaches
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers
 from service.descriptions.model import Description
-from service.planner.placement_audits.audit import audit, verdict
+from service.planner.placement_audits import audit, verdict
 from service.strategies import PLACERS, Placer
 
 KRAFT_SINCE: Final = "3.3"

@@ -24,7 +24,7 @@ from service.descriptions.partitioner_history import Default, KeyChange, alike_f
 from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
 from service.descriptions.upgrade_steps import steps_of
 from service.planner.assignor_changes import restarts
-from service.planner.rebalances.rebalance import differences, final_rows, moves
+from service.planner.rebalances import differences, final_rows, moves
 from service.strategies import GROUP_PROTOCOLS, Assignor, of_client
 
 NAMED: Final = 5

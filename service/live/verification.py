@@ -33,7 +33,7 @@ from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
 from service.live.connect.verification import check_connect_group
 from service.live.findings import Finding
-from service.planner.placement_audits.audit import audit, history
+from service.planner.placement_audits import audit, history
 from service.strategies import GROUP_PROTOCOLS, PLACERS, REMOTE
 from service.wire.connect_protocol import CONNECT
 

@@ -14,7 +14,7 @@ from service.decisions.budget import OutOfTime
 from service.decisions.placement_audits import answer
 from service.decisions.placements.rows import BROKER, read_cluster
 from service.descriptions import bodies, read_description
-from service.planner.placement_audits.evenness import evenness
+from service.planner.placement_audits import evenness
 from service.strategies import PLACERS
 from tests.support.golden import CHOICE, lines
 from tests.support.time_limits import OVER, Looks

@@ -6,8 +6,7 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from service.planner.placement_checks.check import SEVERITIES
-from service.planner.placement_checks.sentences import AT_RISK
+from service.planner.placement_checks import AT_RISK, SEVERITIES
 from tests.api.test_reassignment_conclusions import drawn
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.decisions.groups.question import GroupQuestion, strategy, variations
-from service.planner.rebalances.rebalance import Movement, Rebalance, final_rows, follow_up, movement, rebalance
+from service.planner.rebalances import Movement, Rebalance, final_rows, follow_up, movement, rebalance
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from service.decisions.groups.outcomes import Outcomes, outcomes
 from service.decisions.groups.question import GroupQuestion, check, strategy
 from service.decisions.groups.rows import has_lag, read_group
 from service.decisions.groups.tables import in_answer_order
-from service.planner.rebalances.rebalance import (
+from service.planner.rebalances import (
     Differences,
     Moves,
     Rebalance,

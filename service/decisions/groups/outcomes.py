@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.model import Group
-from service.planner.rebalances.rebalance import Rebalance, rebalance_by
+from service.planner.rebalances import Rebalance, rebalance_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.model import Group
 
 MOST_RUNS: Final = 32
 

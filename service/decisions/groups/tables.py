@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.planner.balanced.balanced import TradeOff
-    from service.planner.rebalances.rebalance import Differences, Moves
+    from service.planner.rebalances import Differences, Moves
 
 
 def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -12,10 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import LimitExceeded, faults_of, raise_all
-from service.core.model import Float64s, Group, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
-from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import GroupQuestion
@@ -29,18 +26,30 @@ from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, M
 from service.decisions.member_counts.standstill import Standstill, standstills
 from service.decisions.rows.arrays import struct_rows, with_columns
 from service.decisions.rows.names import NAME
-from service.planner.balanced.exhaustive import MOST_NODES
+from service.planner.balanced.bounds import MOST_NODES
 from service.planner.balanced.weighted import Glance
-from service.planner.member_counts.keda import INT64, Trigger, metric, partition_lags, replicas
-from service.planner.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
+from service.planner.member_counts import (
+    INT64,
+    MembersLoad,
+    MembersPlan,
+    Trigger,
+    at_most,
+    load_of,
+    metric,
+    partition_lags,
+    plans,
+    replicas,
+    useful_counts,
+)
 from service.planner.member_ids import IdDraw, default_client_id
-from service.planner.rebalances.rebalance import final_rows
+from service.planner.rebalances import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from service.core.model import Int64s
+    from service.core.model import Float64s, Group, Int64s, Ragged
+    from service.decisions.budget import Budget
 
 
 def extended(group: GroupQuestion, count: int) -> pa.StructArray:

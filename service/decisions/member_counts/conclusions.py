@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from service.decisions.member_counts.judging import Plans
     from service.decisions.member_counts.lags import Lags
     from service.decisions.member_counts.question import MemberCountsQuestion
-    from service.planner.member_counts.plans import MembersLoad, MembersPlan
+    from service.planner.member_counts import MembersLoad, MembersPlan
 
 NAMED: Final = 12
 """Numbers that a sentence lists."""

@@ -11,7 +11,7 @@ from service.decisions.groups.rows import TOPIC, partitions_total, read_group
 from service.decisions.member_counts.answer import answer
 from service.decisions.member_counts.question import MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rows.arrays import with_columns
-from service.planner.member_counts.plans import load_of, useful_counts
+from service.planner.member_counts import load_of, useful_counts
 
 EACH: Final = 64
 """Partitions up to which every number of members is planned; of more, those with which the share of a member falls."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from service.core.printable import counted
-from service.planner.member_counts.plans import MembersLoad, MembersPlan, smallest
+from service.planner.member_counts import MembersLoad, MembersPlan, smallest
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor

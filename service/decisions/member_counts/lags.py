@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.planner.member_counts.plans import LoadBounds
+from service.planner.member_counts import LoadBounds
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group

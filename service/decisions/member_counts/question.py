@@ -11,7 +11,7 @@ from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.rebalances.question import RebalancesQuestion, timing_faults
 from service.decisions.rows import duplicates
-from service.planner.member_counts.keda import Scaling, Trigger
+from service.planner.member_counts import Scaling, Trigger
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
 
 MOST_MEMBERS: Final = 100_000

@@ -16,7 +16,7 @@ from service.core.errors import InvalidQuestion
 from service.decisions.budget import Budget
 from service.decisions.rebalances.question import RebalancesQuestion
 from service.decisions.rebalances.timeline import read_timeline
-from service.planner.member_counts.plans import MembersPlan
+from service.planner.member_counts import MembersPlan
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.model import Event, NewMember, Timeline
 from service.planner.timelines.simulation import Simulation

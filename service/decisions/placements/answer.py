@@ -14,7 +14,7 @@ from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.placements.commands import CommandResult
 from service.decisions.placements.question import PlacementQuestion, command
-from service.planner.racks import RACKS_UNKNOWN, rackless
+from service.planner.reassignments.model import RACKS_UNKNOWN, rackless
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from service.decisions.reassignments.question import ReassignmentQuestion, id_of
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.conclusions import conclusion
 from service.planner.reassignments.effects import effects, warnings
-from service.planner.reassignments.leadership import Leadership
-from service.planner.reassignments.moves import moves_of
+from service.planner.reassignments.leaders import Leadership
 from service.planner.reassignments.plan import frontier
-from service.planner.reassignments.planned import Planned, PlanRackTraffic, rack_traffic
+from service.planner.reassignments.planned import Planned, PlanRackTraffic, moves_of, rack_traffic
 from service.planner.reassignments.resources.loads import placed_loads
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from service.decisions.budget import Budget
     from service.decisions.reassignments.question import CurrentCluster
     from service.planner.reassignments.batches.model import Batches
-    from service.planner.reassignments.model import Goal, Plan
-    from service.planner.reassignments.replacements import Replacements
+    from service.planner.reassignments.model import Goal, Plan, Replacements
 
 
 MOST_POINTS: Final = 200

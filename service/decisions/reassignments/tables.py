@@ -9,7 +9,7 @@ from service.core.model import NONE, Int32s
 from service.decisions.rows.names import NAME
 from service.planner.log_dirs.model import DirMoves
 from service.planner.reassignments.model import Brokers, Placements
-from service.planner.reassignments.moves import REASONS, ReplicaMoves
+from service.planner.reassignments.planned import REASONS, ReplicaMoves
 
 
 def ids_of(brokers: Brokers, indices: Int32s) -> pa.Array:

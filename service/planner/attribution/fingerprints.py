@@ -21,13 +21,25 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners.model import Partitioner
-from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all, probe_keys, rank
-from service.planner.attribution.growth import Growth, before_growth, find_growth
+from service.planner.attribution.equivalents import (
+    PartitionerClass,
+    PartitionerClasses,
+    classify,
+    hash_all,
+    probe_keys,
+    probe_numbers,
+    rank,
+    unlisted,
+    whole_numbers,
+)
 from service.planner.attribution.mixtures import (
     NEVER,
     SIGNIFICANCE,
+    Floats,
+    Interval,
     Mixture,
     Patterns,
+    intervals,
     likelihoods,
     log_likelihood,
     log_tail,
@@ -45,9 +57,7 @@ from service.planner.attribution.observations import (
     matches,
     sample,
 )
-from service.planner.attribution.shares import Floats, Interval, intervals
-from service.planner.attribution.transformations import find_serialization, serialized
-from service.planner.attribution.unlisted import probe_numbers, unlisted, whole_numbers
+from service.planner.attribution.transformations import Growth, before_growth, find_growth, find_serialization, serialized
 
 SAMPLE: Final = 2048
 """Distinct pairs with which every partition count is tried."""

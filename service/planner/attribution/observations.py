@@ -14,8 +14,7 @@ from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.planner.attribution import equivalents
 from service.planner.attribution.equivalents import Hashes, PartitionerClass
-from service.planner.attribution.mixtures import Patterns
-from service.planner.attribution.shares import Floats, Pairs
+from service.planner.attribution.mixtures import Floats, Pairs, Patterns
 
 NO_KEY, EMPTY_KEY = 1, 2
 """Kinds of records whose partition may not depend on the key."""

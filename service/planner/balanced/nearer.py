@@ -16,8 +16,7 @@ import numpy as np
 from service.core.assignors.classic.racks import on_rack
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.planner.balanced.exchanges import LOOK_UP, lists
-from service.planner.balanced.items import Items, reads
+from service.planner.balanced.exchanges import LOOK_UP, Items, lists, reads
 
 STEPS: Final = 4_000_000
 STEPS_OF_EACH: Final = 100

@@ -17,17 +17,99 @@ the three one by one. Where moves are limited (``limited``), a move costs as muc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Int64s
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped_arrays
-from service.planner.balanced.levels import Levels
-from service.planner.flows import Edges, cost, dual_bound, fill
+from service.planner.flows import Edges, augment, cost, dual_bound, fill, network
 from service.planner.kinds import Claimed, Kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# How much each member must read in the most even assignment.
+#
+# *Levels*: subscriptions split the members into classes. In every most even assignment (the least majorised: for every k, the k
+# most loaded members together have as little as can be) a member of level l has l or l - 1 partitions, and the partitions of a
+# topic go to the subscribers of the lowest level only. Conversely, every assignment that obeys this is a most even one. So the
+# levels turn "as even as can be" into bounds, and what is left to decide is a matter of cost.
+#
+# *Algorithm*: if no member may have more than c, the members that the partitions left over could reach, perhaps by way of
+# others, are those of levels above c (the source's side of a least cut). So a largest flow splits a class in two; each round
+# splits all classes at once, at their averages, and every third time in the middle, which bounds the rounds.
+#
+# Example: A and B subscribe to t, with 5 partitions, B and C to u, with 1. A and B share t: their level is 3. C gets u, which
+# B, who has more, leaves to it: the level of C and of u is 1.
+#
+# Source: Frank and Murota, "Decreasing minimization on M-convex sets" (2022), on the canonical partition.
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of kinds of topics and of members.
+
+    topics : int64[kinds of topics]     that of the subscribers that get its partitions
+    members : int64[kinds of members]   0 for a kind without topics
+    """
+
+    topics: Int64s
+    members: Int64s
+
+
+def levels(sizes: Int64s, counts: Int64s, subscribers: Ragged) -> Levels:
+    """The levels.
+
+    sizes : int64[kinds of topics]     partitions of each kind, at least 1
+    counts : int64[kinds of members]   members of each kind, at least 1
+    subscribers : Ragged kind of topic → kinds of members, at least one
+    """
+    topics, members = len(sizes), len(counts)
+    of_topics, of_members = subscribers.row_of_each_value(), subscribers.values
+    tails = np.concatenate([np.zeros(topics), 1 + of_topics, 1 + topics + np.arange(members)]).astype(np.int32)
+    heads = np.concatenate([1 + np.arange(topics), 1 + topics + of_members, np.full(members, 1 + topics + members)])
+    open_edges = np.full(len(of_topics), sizes.sum())
+    # A level lies above `low` and is at most `high`; a class is what has the same two.
+    low = np.zeros(topics + members, np.int64)
+    high = np.full(topics + members, sizes.sum())
+    high[topics:][np.bincount(of_members, minlength=members) == 0] = 0
+    nothing = np.zeros(len(tails), np.int64)
+    through = network(topics + members + 2, tails, heads.astype(np.int32), nothing, nothing)
+    rounds = 0
+    while (undecided := high - low > 1).any():
+        most = _most(sizes, counts, low, high, bisect=rounds % 3 == 2)
+        same = low[of_topics] == low[topics + of_members]
+        through.left[:] = 0
+        from_source = np.where(undecided[:topics], sizes, 0)
+        through.left[through.place] = np.concatenate([from_source, np.where(same, open_edges, 0), most[topics:] * counts])
+        sent = 1
+        while sent:
+            check_time()
+            sent, steps = augment(through)
+        above = steps[1:-1] >= 0
+        low[above & undecided] = most[above & undecided]
+        high[~above & undecided] = most[~above & undecided]
+        rounds += 1
+    return Levels(high[:topics], high[topics:])
+
+
+def _most(sizes: Int64s, counts: Int64s, low: Int64s, high: Int64s, *, bisect: bool) -> Int64s:
+    """int64[kinds of topics, then of members], the most that a member of its class may have in this round."""
+    undecided = high - low > 1
+    if bisect:
+        return np.where(undecided, (low + high) // 2, high)
+    classes, of_each = np.unique(low, return_inverse=True)
+    topics = len(sizes)
+    partitions = np.bincount(of_each[:topics], sizes, len(classes)).astype(np.int64)
+    members = np.bincount(of_each[topics:], np.where(high[topics:] > 0, counts, 0), len(classes)).astype(np.int64)
+    average = -(-partitions // np.maximum(members, 1))[of_each]
+    return np.where(undecided, np.minimum(average, high - 1), high)
+
 
 ELSEWHERE: Final = 1
 """The price of reading from another rack."""
@@ -276,3 +358,106 @@ def _members(nodes: Int32s, keeping: Int32s, kind_of: Int32s, first_keeper: int,
             if at[kind] == of_kind[kind + 1]:
                 at[kind] = of_kind[kind]
     return holders
+
+
+# The most even numbers of partitions within a number of moves, where members subscribe to different topics or racks matter.
+#
+# 1. The *largest load*: a minimum-cost flow finds the fewest moves if no member may have more than a cap; the least cap for
+#    which these are within the limit is exact, since fewer moves never allow a lower cap.
+# 2. The *evenness* within the cap, by the sum of squares of loads: of a member's j-th partition its price is j, and a move has
+#    the price of ``patience`` such steps: who moves, improves the sum by more. The least patience with few enough moves is
+#    found by halving; then as many partitions as the limit leaves move where that improves it by just as much.
+#
+# 3. Where racks matter, the same with a price of a move in reads from other racks: which partitions move, and where to.
+#
+# By the Lagrangian of 2., no assignment within cap and limit has a sum smaller by more than 2 × patience × the moves left, and
+# none with the same sum moves fewer.
+
+MOST_STEPS: Final = 150_000
+"""Edges for the steps of all members, above which a step holds several partitions."""
+
+
+@dataclass(frozen=True)
+class Limited:
+    """An assignment within the limit.
+
+    largest : the least largest load; fewest_moves : with which it can be reached
+    patience : of the flow; None: the steps held several partitions, so that nothing is known of the sum of squares
+    elsewhere : how many partitions are read on other racks at least, with as even loads and as many moves; None: not known
+    """
+
+    shipped: Shipped
+    largest: int
+    fewest_moves: int
+    patience: int | None
+    elsewhere: int | None
+
+
+def ship_within(routes: Routes, least: int, max_moves: int) -> Limited:
+    """The assignment. least : what the largest load is at least."""
+    kinds = len(routes.kinds.counts)
+
+    def capped(cap: int) -> Shipped:
+        return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)))
+
+    uncapped = capped(int(routes.some.sizes.sum()))
+    low, high = least, int(np.bincount(uncapped.holders[uncapped.holders != NONE]).max(initial=least))
+    while low < high:
+        middle = (low + high) // 2
+        tried = capped(middle)
+        if tried.fits and tried.moves <= max_moves:
+            high = middle
+        else:
+            low = middle + 1
+    cap, fewest = high, capped(high).moves
+    members = kinds + len(routes.keeping)
+    width = max(1, -(-cap * members // MOST_STEPS))
+    steps = -(-cap // width)
+    sizes = np.full((steps, kinds), width)
+    sizes[-1] = cap - width * (steps - 1)
+
+    def patient(patience: int, eager: int = 0, tie: int | None = None) -> Shipped:
+        return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager, tie))
+
+    patience = _least(0, steps * width, lambda each: patient(each).moves <= max_moves)
+    eager = 0
+    if patience and width == 1:
+        claimed = int(routes.some.sizes[routes.some.claimed].sum())
+        eager = claimed - _least(0, claimed, lambda fewer: patient(patience, claimed - fewer).moves <= max_moves)
+    shipped = patient(patience, eager)
+    if width > 1 or not shipped.proven:
+        return Limited(shipped, cap, fewest, None, None)
+    if not eager or not routes.racks_matter:
+        return Limited(shipped, cap, fewest, patience, shipped.elsewhere)
+    shipped, elsewhere = _nearest(routes, shipped, partial(patient, patience))
+    return Limited(shipped, cap, fewest, patience, elsewhere)
+
+
+def _nearest(routes: Routes, shipped: Shipped, tied: Callable[[int, int], Shipped]) -> tuple[Shipped, int | None]:
+    """As even an assignment with as many moves that reads more nearby, if one is found, and how much is read elsewhere at least.
+
+    tied : the cheapest assignment for this number of eager partitions and such a tie
+
+    The least tie with few enough moves is found by halving. No assignment beats its price of reads and moves together.
+    """
+    most, claimed = routes.turns(), int(routes.some.sizes[routes.some.claimed].sum())
+    tie = _least(-most, most, lambda each: tied(0, each).moves <= shipped.moves)
+    base = tied(0, tie)
+    if not base.proven:
+        return shipped, None
+    eager = claimed - _least(0, claimed, lambda fewer: tied(claimed - fewer, tie).moves <= shipped.moves)
+    found = tied(eager, tie)
+    if found.proven and found.moves == shipped.moves and found.elsewhere < shipped.elsewhere:
+        shipped = found
+    return shipped, base.elsewhere + tie * (base.moves - shipped.moves)
+
+
+def _least(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The least number for which it holds, by halving; the highest if for none below."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high

@@ -6,16 +6,19 @@ by their size, ``draining`` and ``cordoned`` mean the same, and batches keep ``c
 What is on a disk besides the replicas is a partition that stays.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from math import ceil, gcd
 from typing import Final, Self
 
 import numpy as np
 
-from service.core.clock import check_time
-from service.core.errors import NoPlan
+from service.core.clock import check_time, seconds_left
+from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
+from service.core.printable import first_few
 from service.planner.log_dirs.exchanges import MOST_WORK, MOST_WORK_IN_ALL, improved
-from service.planner.log_dirs.infeasibility import check_feasible, no_order
 from service.planner.log_dirs.model import (
     DRAINS,
     EVENS,
@@ -27,14 +30,200 @@ from service.planner.log_dirs.model import (
     LogDirPlan,
     LogDirs,
 )
-from service.planner.log_dirs.program import fewest_bytes
-from service.planner.reassignments.batches.divide import in_batches
 from service.planner.reassignments.batches.model import Batches, BatchLimits
-from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.batches.plan import in_batches, plan_in_batches
+from service.planner.reassignments.evenness import band, outside_band, squares
 from service.planner.reassignments.evenness import fewest_bytes as fewest_bytes_as_even
-from service.planner.reassignments.evenness import outside_band, squares
-from service.planner.reassignments.feasibility.packing import Effort
-from service.planner.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
+from service.planner.reassignments.feasibility.feasible import verdict
+from service.planner.reassignments.feasibility.infeasibility import least
+from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, LARGEST, PACKED, Effort, Formulas, solve
+from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
+
+# The fewest bytes that bring the directories of one small broker below their limits, or within a tolerance: an integer program.
+#
+# As in ``feasibility.packing``, a program is bounded by its size and by the nodes of its search, and the time limit ends it only
+# together with the answer.
+#
+# Source: HiGHS by ``scipy.optimize.milp``, branch and cut.
+
+MOST_CELLS: Final = 500
+"""Replicas × directories of a program at most. Of more replicas, the search comes near enough."""
+
+MOST_NODES: Final = 100
+"""Nodes of a program's search at most."""
+
+_START: Final = 1_000
+"""What a program costs of the effort before it begins."""
+
+
+def fewest_bytes(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort) -> tuple[Int32s | None, int]:
+    """int32[partitions], where each replica goes, or None if nothing is found; and the bytes that any such plan copies at least.
+
+    brokers, placements : the directories of a broker, and its replicas; goal : "fewest-moves", or with a tolerance
+    """
+    free, width = np.flatnonzero(~placements.excluded), len(brokers)
+    cells = len(free) * width
+    nodes = min(MOST_NODES, (effort.left - _START) // max(1, cells))
+    if not 0 < cells <= MOST_CELLS or nodes < 1:
+        return None, 0
+    sizes, homes = placements.bytes_of_each()[free], placements.replicas.values[free]
+    low, high = _room(brokers, placements, goal)
+    unit = max(float(gcd(*sizes.tolist())), 1.0, float(sizes.max()) / LARGEST)
+    amounts = np.repeat(sizes / unit, width)
+    may = np.tile(brokers.receiving, (len(free), 1))
+    may[np.arange(len(free)), homes] = brokers.usable[homes]
+    at_home = np.zeros(may.shape, np.bool_)
+    at_home[np.arange(len(free)), homes] = True
+    rows, each = np.arange(cells) // width, np.ones(len(free))
+    formulas = Formulas(
+        np.where(at_home.ravel(), 0.0, amounts),
+        (np.zeros(cells), may.ravel().astype(np.float64)),
+        (
+            np.tile(np.arange(cells), 2),
+            np.concatenate([rows, len(free) + np.arange(cells) % width]),
+            np.concatenate([np.ones(cells), amounts]),
+        ),
+        np.concatenate([each, low / unit]),
+        np.concatenate([each, high / unit]),
+    )
+    solved = solve(formulas, nodes, seconds_left(), mip_rel_gap=0.0)
+    check_time()  # a program that the time has ended has no say in the answer
+    effort.left -= _START + cells * int(solved.mip_node_count or 0)
+    bound = solved.mip_dual_bound
+    fewest = (
+        0
+        if bound is None or not np.isfinite(bound)
+        else max(0, ceil((bound * (1 - _PROGRAM_ROUNDING) - _PROGRAM_ROUNDING) * unit))
+    )
+    if solved.x is None:
+        return None, fewest
+    dirs = placements.replicas.values.copy()
+    dirs[free] = solved.x.reshape(len(free), width).argmax(axis=1)
+    moved = np.bincount(dirs[free], sizes, width)
+    return (dirs if ((moved >= low) & (moved <= high)).all() else None), fewest
+
+
+_PROGRAM_ROUNDING: Final = 1e-6
+"""What the solver's tolerances leave open, in units."""
+
+
+def _room(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Float64s, Float64s]:
+    """float64[dirs] twice, the least and the most bytes of the replicas that may move."""
+    sizes, homes = placements.bytes_of_each(), placements.replicas.values
+    loads = bytes_on(placements.replicas, sizes, len(brokers))
+    least, most = np.zeros(len(brokers)), np.where(brokers.capacity_bytes == NO_LIMIT, np.inf, brokers.capacity_bytes)
+    if goal.tolerance is not None:
+        loads[np.argmax(brokers.usable)] += sizes[~brokers.usable[homes] & ~placements.excluded].sum()
+        low, high = band(brokers.usable, brokers.weights, loads, goal.tolerance)
+        least, most = low.astype(np.float64), np.minimum(most, high)
+    fixed = np.bincount(homes[placements.excluded], sizes[placements.excluded], len(brokers))
+    return np.maximum(0.0, least - fixed), np.where(brokers.usable, most - fixed, np.inf)
+
+
+# What cannot be: why the directories of a broker cannot have its replicas, and what would mend it.
+
+NAMED: Final = 10
+"""Directories that one sentence names at most."""
+
+_RULES: Final = ("draining", "cordoned", "capacity_bytes")
+_GOAL: Final = Goal(racks="none", balance="bytes")
+
+
+def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, list[str]]) -> None:
+    """Raise NoPlan if the directories cannot have the replicas, or no way was found.
+
+    brokers : the directories of one broker; names : its id, and their paths
+    """
+    effort = Effort()
+
+    def found(some: Brokers) -> int:
+        check_time()
+        return verdict(some, placements, _GOAL, effort)
+
+    result = found(brokers)
+    if result == PACKED:
+        return
+    rules = [rule for rule in _RULES if _given(brokers, rule)]
+    clash = [rule for rule in rules if found(_without(brokers, rule)) == PACKED] or rules
+    broker_id, _ = names
+    proven = result == IMPOSSIBLE
+    demands = [Clash(rule, _demand(brokers, placements, names[1], rule)) for rule in clash]
+    refusal = (
+        f"The log directories of broker {broker_id} cannot hold all its replicas"
+        if proven
+        else f"No place was found for all replicas in the log directories of broker {broker_id}, though there may be one"
+    )
+    detail = f"{refusal}: {' '.join(each.detail for each in demands)}"
+    remedies = [text for rule in clash for text in _remedy(brokers, names[1], rule, found)]
+    raise (Infeasible if proven else NotFound)(detail, tuple(demands), tuple(remedies))
+
+
+@contextmanager
+def no_order(broker_id: int, *, rests: bool) -> Iterator[None]:
+    """Word the errors of batches for the directories of this broker. rests : keep the replicas all rules where they are?"""
+    try:
+        yield
+    except NoPlan as error:
+        if any(each.rule.startswith("max_") for each in error.clash):  # a limit of copies, whose words fit any holders
+            raise type(error)(f"Broker {broker_id}: {error}", error.clash, error.remedies) from None
+        detail = (
+            f"The log directories of broker {broker_id} are too full: no order of moves was found that keeps their "
+            "capacity_bytes: a replica is on both while it moves."
+        )
+        remedies = ("Set objective = fewest-moves, which moves nothing on this broker.",) if rests else ()
+        raise NotFound(detail, (Clash("capacity_bytes", detail),), remedies) from None
+
+
+def _given(brokers: Brokers, rule: str) -> bool:
+    if rule == "capacity_bytes":
+        return bool((brokers.capacity_bytes != NO_LIMIT)[brokers.usable].any())
+    return bool((brokers.draining if rule == "draining" else brokers.cordoned).any())
+
+
+def _without(brokers: Brokers, rule: str) -> Brokers:
+    nothing = np.zeros(len(brokers), np.bool_)
+    if rule == "capacity_bytes":
+        return replace(brokers, capacity_bytes=np.full(len(brokers), NO_LIMIT, np.int64))
+    return replace(brokers, draining=nothing) if rule == "draining" else replace(brokers, cordoned=nothing)
+
+
+def _demand(brokers: Brokers, placements: Placements, paths: list[str], rule: str) -> str:
+    """What the rule demands, in a sentence."""
+    loads = bytes_on(placements.replicas, placements.bytes_of_each(), len(brokers))
+    if rule == "draining":
+        return f"{_listed(paths, np.flatnonzero(brokers.draining))} draining, with {int(loads[brokers.draining].sum()):,} bytes."
+    if rule == "cordoned":
+        return f"{_listed(paths, np.flatnonzero(brokers.cordoned))} cordoned."
+    limited = brokers.usable & (brokers.capacity_bytes != NO_LIMIT)
+    room, used = sum(brokers.capacity_bytes[limited].tolist()), sum(loads[limited].tolist())
+    where = "the other directories" if brokers.draining.any() else "the directories"
+    return f"capacity_bytes and disk_threshold allow {room:,} bytes on {where}, which have {used:,} now."
+
+
+def _listed(paths: list[str], dirs: np.ndarray) -> str:  # type: ignore[type-arg]
+    return f"{first_few([paths[i] for i in dirs.tolist()], NAMED)} {'is' if len(dirs) == 1 else 'are'}"
+
+
+def _remedy(brokers: Brokers, paths: list[str], rule: str, found: Callable[[Brokers], int]) -> Iterator[str]:
+    """What would mend it alone, if anything does."""
+    if found(_without(brokers, rule)) != PACKED:
+        return
+    if rule == "draining":
+        yield f"Keep {', '.join(paths[i] for i in np.flatnonzero(brokers.draining)[:NAMED].tolist())}."
+    elif rule == "cordoned":
+        yield "Let the cordoned directories receive replicas."
+    else:
+        limits = brokers.capacity_bytes
+
+        def mends(percent: int) -> bool:
+            limited = limits != NO_LIMIT
+            more = np.where(limited, limits + np.where(limited, limits, 0) * percent // 100, NO_LIMIT)
+            return found(replace(brokers, capacity_bytes=more)) == PACKED
+
+        percent = least(5_000, mends)
+        if percent:
+            yield f"Add room for {percent}% more bytes on each directory."
+
 
 _ROUNDING: Final = 1e-9
 """A bound from floats is lowered by this share, so that it is one."""

@@ -7,11 +7,10 @@ import numpy as np
 
 from service.core.model import NONE, Int32s
 from service.core.printable import all_of, counted
-from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.evenness import band, exact_band
-from service.planner.reassignments.model import Goal, broker_names, bytes_on
-from service.planner.reassignments.order import added, copied
+from service.planner.reassignments.model import RACKS_UNKNOWN, Goal, broker_names, bytes_on
 from service.planner.reassignments.planned import NAMED, Planned
+from service.planner.reassignments.sets import added, copied
 
 _NEAR: Final = 1e-9
 """The share by which floats may differ."""

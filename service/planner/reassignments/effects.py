@@ -9,13 +9,12 @@ from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
-from service.planner.racks import rackless
-from service.planner.reassignments import moves as why
+from service.planner.reassignments import planned as why
 from service.planner.reassignments.batches.model import BatchTiming, Pace
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names
-from service.planner.reassignments.order import added
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names, rackless
 from service.planner.reassignments.planned import NAMED, Planned
 from service.planner.reassignments.resources.loads import names_of
+from service.planner.reassignments.sets import added
 
 MOST_SHARE: Final = 10
 """Up to this share of its limit, how full a disk is has a number."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, bytes_on
-from service.planner.reassignments.permits import Permits
+from service.planner.reassignments.sets import Permits
 
 _ROUNDING: Final = 1e-9
 """A bound from floats is lowered by this share, so that it is one; see ``Plan.evenness_gap``."""

@@ -35,12 +35,10 @@ from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
-from service.planner.racks import RACKS_UNKNOWN
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, broker_names, bytes_on
-from service.planner.reassignments.order import added, copied
-from service.planner.reassignments.permits import Permits, reach
+from service.planner.reassignments.model import NO_LIMIT, RACKS_UNKNOWN, Brokers, Goal, Placements, broker_names, bytes_on
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.resources.loads import placed_loads
+from service.planner.reassignments.sets import Permits, added, copied, reach
 
 SEVERITIES: Final = ("error", "warning", "note")
 RULES: Final = {

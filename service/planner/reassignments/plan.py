@@ -29,17 +29,15 @@ import numpy as np
 from service.core.model import NONE, Bools, Int64s, Ragged
 from service.planner.reassignments.best_sets import BestSets, Search
 from service.planner.reassignments.evenness import evenest_with, fewest_bytes, least_unevenness, outside_band, unevenness
+from service.planner.reassignments.feasibility.feasible import pins_within
 from service.planner.reassignments.feasibility.infeasibility import explain
-from service.planner.reassignments.feasibility.pinning import pins_within
-from service.planner.reassignments.leaders import elect, leading
-from service.planner.reassignments.leadership import first_of
+from service.planner.reassignments.feasibility.start import enough, pin
+from service.planner.reassignments.leaders import elect, first_of, leading
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Pins, Placements, Plan, bytes_on
-from service.planner.reassignments.order import added, copied, has_room, in_sync_after
-from service.planner.reassignments.permits import Permits
 from service.planner.reassignments.resources.loads import Loads, evenness_of_resources, fewest_for_resources, weighted
 from service.planner.reassignments.resources.search import even_out_leaders
 from service.planner.reassignments.search.trade import Curve
-from service.planner.reassignments.topic_leaders import enough, pin
+from service.planner.reassignments.sets import Permits, added, copied, has_room, in_sync_after
 
 _ROUNDS: Final = 100
 """Most plans that are made one after another until the next would not be more even."""

@@ -1,15 +1,17 @@
 """The state that the kernels work on, from brokers and placements."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import lcm
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Bytes, Float64s, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import taken
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Pins, Placements
-from service.planner.reassignments.permits import Permits, Reach, reach
+from service.planner.reassignments.model import NO_LIMIT, Brokers, BrokerSets, Pins, Placements, bytes_on
 from service.planner.reassignments.search.exchanges import (
     ANY_RACK,
     CHOICES,
@@ -20,6 +22,216 @@ from service.planner.reassignments.search.exchanges import (
     PINNED,
     ReplicaSets,
 )
+
+# The order of a partition's replicas, and what is copied.
+
+
+def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> Ragged:
+    """The sets as lists: a replica that stays keeps its place, and a new one takes the place of one that leaves.
+
+    chosen : int32[...]   the partitions whose sets ``state`` has; the others keep their list
+    """
+    now = placements.replicas
+    lengths = now.lengths()
+    lengths[chosen] = np.diff(state.offsets)
+    offsets = offsets_of(lengths)
+    values = np.empty(offsets[-1], np.int32)
+    index = np.full(len(placements), NONE, np.int32)
+    index[chosen] = np.arange(len(chosen), dtype=np.int32)
+    _order(now.offsets, now.values, index, state.offsets, state.members, brokers.replaced_by, offsets, values)
+    return Ragged(offsets, values)
+
+
+@kernel
+def _order(  # noqa: C901 (a kernel)
+    now_of: Int32s,
+    now: Int32s,
+    index: Int32s,
+    set_of: Int32s,
+    members: Int32s,
+    replaced_by: Int32s,
+    offsets: Int32s,
+    values: Int32s,
+) -> None:
+    """Fill ``values``. index : int32[partitions]   the row of each partition in ``set_of``, or NONE"""
+    for partition in range(len(index)):
+        row = index[partition]
+        start, end = now_of[partition], now_of[partition + 1]
+        if row == NONE:
+            values[offsets[partition] : offsets[partition + 1]] = now[start:end]
+            continue
+        left = members[set_of[row] : set_of[row + 1]].copy()
+        lists = now[start:end].copy()
+        for i in range(len(lists)):
+            if not _take(left, lists[i]):
+                target = replaced_by[lists[i]]
+                lists[i] = target if target != NONE and _take(left, target) else NONE
+        at = offsets[partition]
+        following = 0
+        for broker in lists:
+            if broker == NONE:
+                while following < len(left) and left[following] == NONE:
+                    following += 1
+                if following == len(left):
+                    continue
+                broker = left[following]  # noqa: PLW2901
+                left[following] = NONE
+            values[at] = broker
+            at += 1
+        for broker in left:
+            if broker != NONE:
+                values[at] = broker
+                at += 1
+
+
+@inner_kernel
+def _take(left: Int32s, broker: int) -> bool:
+    for i in range(len(left)):
+        if left[i] == broker:
+            left[i] = NONE
+            return True
+    return False
+
+
+def copied(placements: Placements, replicas: Ragged) -> Int64s:
+    """int64[partitions], how many brokers of each partition's row it does not have now."""
+    return np.bincount(replicas.row_of_each_value()[added(placements.replicas, replicas)], minlength=len(replicas))
+
+
+def in_sync_after(brokers: Brokers, placements: Placements, replicas: Ragged) -> Bools:
+    """bool[values of replicas], those in sync once a reassignment to them is complete.
+
+    Kafka waits until the replicas that are added are in sync, and not for those that stay.
+    """
+    now, width = placements.replicas, len(brokers)
+    before = now.row_of_each_value().astype(np.int64) * width + now.values
+    after = replicas.row_of_each_value().astype(np.int64) * width + replicas.values
+    in_sync: Bools = ~np.isin(after, before[~placements.in_sync_now(brokers)])
+    return in_sync
+
+
+def added(before: Ragged, after: Ragged) -> Bools:
+    """bool[values of after], those that are not in the same row of before."""
+    return _added(before.offsets, before.values, after.offsets, after.values)
+
+
+@kernel
+def _added(before_of: Int32s, before: Int32s, after_of: Int32s, after: Int32s) -> Bools:
+    result = np.ones(len(after), np.bool_)
+    for row in range(len(after_of) - 1):
+        for i in range(after_of[row], after_of[row + 1]):
+            for j in range(before_of[row], before_of[row + 1]):
+                result[i] &= before[j] != after[i]
+    return result
+
+
+def changed(before: Ragged, after: Ragged) -> Bools:
+    """bool[rows], whose values, or whose order of them, is not the same."""
+    result: Bools = before.lengths() != after.lengths()
+    values = [rows.values[~result[rows.row_of_each_value()]] for rows in (before, after)]
+    rows = after.row_of_each_value()[~result[after.row_of_each_value()]]
+    result[rows[values[0] != values[1]]] = True
+    return result
+
+
+def has_room(brokers: Brokers, placements: Placements, replicas: Ragged) -> bool:
+    """Do all copies fit on the brokers before anything leaves them, so that no replica needs a detour?"""
+    comes = added(placements.replicas, replicas)
+    targets, rows, count = replicas.values[comes], replicas.row_of_each_value()[comes], len(brokers)
+    ones = np.ones(len(placements), np.int64)
+    for weights, limits in ((ones, brokers.max_replicas), (placements.bytes_of_each(), brokers.capacity_bytes)):
+        if (limits == NO_LIMIT).all():
+            continue
+        coming = np.zeros(count, np.int64)
+        np.add.at(coming, targets, weights[rows])
+        if ((coming > 0) & (bytes_on(placements.replicas, weights, count) + coming > limits)).any():
+            return False
+    return True
+
+
+# Which brokers may have which partitions: two relations between sets of partitions and brokers.
+#
+# A broker *keeps* what it has of a partition unless it is gone, fenced, draining or replaced, or not in the partition's broker
+# set. It *receives* replicas if it also is neither cordoned nor left out of the destinations. So a partition may be on the
+# brokers that receive it, and on those of its current ones that keep it.
+
+
+class Permits(NamedTuple):
+    """The relations.
+
+    sets : int32[partitions], the row of each
+    keeps, receives : bool[sets, brokers]
+    racks : int32[brokers]; receiving : int32[sets, racks], the brokers of each rack that receive
+    """
+
+    sets: Int32s
+    keeps: Bools
+    receives: Bools
+    racks: Int32s
+    receiving: Int32s
+
+    @classmethod
+    def of(cls, brokers: Brokers, placements: Placements) -> Permits:
+        """The relations of a cluster."""
+        limits = placements.broker_sets or BrokerSets(np.zeros(len(placements), np.int32), np.ones((1, len(brokers)), np.bool_))
+        keeps = limits.allowed & brokers.usable
+        receives, racks = keeps & brokers.receiving, brokers.racks()
+        receiving = np.zeros((len(receives), int(racks.max(initial=0)) + 1), np.int32)
+        rows, columns = np.nonzero(receives)
+        np.add.at(receiving, (rows, racks[columns]), 1)
+        return cls(limits.rows, keeps, receives, racks, receiving)
+
+    def kept(self, rows: Ragged) -> Bools:
+        """bool[replicas], which may stay where they are. rows : Ragged partition → brokers"""
+        return self.keeps[self.sets[rows.row_of_each_value()], rows.values]
+
+
+class Reach(NamedTuple):
+    """How far partitions may spread.
+
+    brokers, racks : int32[partitions], how many each may be on
+    levels : int32[partitions]   the least level at which all replicas find a place: no rack has more of them, unless it has
+        fewer brokers
+    """
+
+    brokers: Int32s
+    racks: Int32s
+    levels: Int32s
+
+
+@kernel
+def reach(permits: Permits, chosen: Int32s, homes: tuple[Int32s, Int32s], factors: Int32s) -> Reach:
+    """The reach of some partitions.
+
+    chosen : int32[...]; homes : Ragged row of ``chosen`` → its current brokers, as offsets and values
+    factors : int32[...], the replicas that each is to have
+    """
+    count = len(chosen)
+    of_brokers, of_racks, levels = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
+    on_rack = np.zeros(permits.receiving.shape[1], np.int64)
+    at, factor, special = -1, -1, True  # the set and factor of the row before; was one of its homes counted in?
+    for row in range(count):
+        row_set = permits.sets[chosen[row]]
+        extra = 0
+        for i in range(homes[0][row], homes[0][row + 1]):
+            extra += permits.keeps[row_set, homes[1][i]] and not permits.receives[row_set, homes[1][i]]
+        if row_set == at and factors[row] == factor and extra == 0 and not special:
+            of_brokers[row], of_racks[row], levels[row] = of_brokers[row - 1], of_racks[row - 1], levels[row - 1]
+            continue
+        at, factor, special = row_set, factors[row], extra > 0
+        for rack in range(len(on_rack)):
+            on_rack[rack] = permits.receiving[row_set, rack]
+        for i in range(homes[0][row], homes[0][row + 1]):
+            if permits.keeps[row_set, homes[1][i]] and not permits.receives[row_set, homes[1][i]]:
+                on_rack[permits.racks[homes[1][i]]] += 1
+        level = placed = 0
+        while level < factor and placed < factor:
+            level, placed = level + 1, 0
+            for rack in range(len(on_rack)):
+                placed += min(on_rack[rack], level)
+        of_brokers[row], of_racks[row], levels[row] = on_rack.sum(), np.count_nonzero(on_rack), level
+    return Reach(of_brokers, of_racks, levels)
+
 
 _LARGEST_WEIGHT: Final = 2**30
 """Times twice the replicas of a broker, this stays within int64."""

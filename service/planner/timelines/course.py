@@ -12,8 +12,7 @@ from service.core.measures.zone_traffic import zone_traffic
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped, transposed
 from service.planner.member_ids import IdDraw
-from service.planner.rebalances.fewest_moves import fewest_possible_moves
-from service.planner.rebalances.rebalance import movement
+from service.planner.rebalances import fewest_possible_moves, movement
 from service.planner.timelines.ledger import Ledger
 from service.planner.timelines.members import Member, Members, Paces, Present
 from service.planner.timelines.model import NEVER, CoordinatorRequest, Tick, Timeline, TimelineRebalance

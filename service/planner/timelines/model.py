@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from service.core.assignors import Assignor
-from service.core.measures.skew import Spread
-from service.core.measures.zone_traffic import ZoneTraffic
-from service.core.model import Bools, Float64s, Group, Int32s, Ragged
-from service.planner.rebalances.rebalance import Movement
+if TYPE_CHECKING:
+    from service.core.assignors import Assignor
+    from service.core.measures.skew import Spread
+    from service.core.measures.zone_traffic import ZoneTraffic
+    from service.core.model import Bools, Float64s, Group, Int32s, Ragged
+    from service.planner.rebalances import Movement
 
 SLOW_IF_MIXED: Final = ("sticky", "cooperative-sticky")
 """The assignors that search where members subscribe to different topics."""

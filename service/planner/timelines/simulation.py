@@ -1,20 +1,28 @@
 """A timeline from its start to its end."""
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any, Final
 
 import numpy as np
 
 from service.core.assignors import Assignor
+from service.core.errors import InvalidQuestion
 from service.core.model import NONE
+from service.core.printable import counted
+from service.planner.assignor_changes import restarts
+from service.planner.timelines.classic.clients import ClassicClients
 from service.planner.timelines.classic.coordinator import ClassicCoordinator
-from service.planner.timelines.course import Course
-from service.planner.timelines.events import Events
+from service.planner.timelines.consumer.clients import ConsumerClients
+from service.planner.timelines.course import EVENTS, PASSED, STEP_CELLS, Course
+from service.planner.timelines.members import Member
 from service.planner.timelines.model import (
     NEVER,
     End,
     Event,
+    NewMember,
     Reading,
     Tick,
     Timeline,
@@ -24,6 +32,225 @@ from service.planner.timelines.model import (
     Totals,
     Unread,
 )
+from service.planner.timelines.share import ShareClients
+
+# The events of a timeline: what each does to the members, the topics and the clients; and rolling restarts.
+
+CLIENTS: Final[dict[str, type[ClassicClients | ConsumerClients]]] = {
+    "classic": ClassicClients,
+    "consumer": ConsumerClients,
+    "share": ShareClients,
+}
+"""The clients of each protocol, which bring their coordinator."""
+
+NAMED: Final = 5
+"""Members that an error names at most."""
+
+
+class Events:
+    """The events of a group, with a method for each type. clients : those of the group's present protocol"""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.course = Course(timeline)
+        self.course.parties.append(self)
+        self.clients: ClassicClients | ConsumerClients = CLIENTS[timeline.group_protocol](self.course)
+        for index, event in enumerate(timeline.events):
+            self.course.clock.at(event.at_ms, self._happen, index, event, rank=EVENTS)
+
+    def begin(self) -> None:
+        """The start: the members of the question join, or are there with what they own."""
+        group, course = self.course.timeline.group, self.course
+        stable = len(group.owned.values) > 0
+        course.ledger.exist(course.topology.existing(), 0)
+        for i, topics in enumerate(course.timeline.subscriptions):
+            rack = None if group.racks[i] == NONE else group.rack_ids[group.racks[i]]
+            member = self._start(NewMember(group.member_ids[i], group.instance_ids[i], rack, topics))
+            if stable:
+                course.present[member.number] = member
+            else:
+                self.clients.join(member)
+        if stable:
+            owned, owners = group.owned.values, group.owned.row_of_each_value()
+            course.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
+            self.clients.coordinator.resume(group)
+
+    def _start(self, fields: NewMember, assignors: tuple[Assignor, ...] = ()) -> Member:
+        """Start a new client. In a share group a ``group.instance.id`` means nothing."""
+        timeline = self.course.timeline
+        instance_id = None if timeline.group_protocol == "share" else fields.instance_id
+        chosen = assignors or timeline.assignor.listed
+        name, protocol = fields.name or fields.member_id, timeline.group_protocol
+        member = Member(name, fields.member_id, instance_id, fields.rack_id, chosen, protocol)
+        return self.course.start(member, fields.topics)
+
+    def _happen(self, index: int, event: Event) -> None:
+        self.course.cause = index
+        getattr(self, f"_{event.type}")(event)
+
+    def _later(self, at_ms: int, call: Callable[..., Any], *values: Any) -> None:
+        """Have something called that follows from the present event, in whatever protocol the group has then."""
+        self.course.clock.at(at_ms, self._call, self.course.cause, call, values)
+
+    def _call(self, cause: int | None, call: Callable[..., Any], values: tuple[Any, ...]) -> None:
+        self.course.cause = cause
+        call(*values)
+
+    def _fault(self, detail: str, *field: str) -> InvalidQuestion:
+        """A fault of the present event."""
+        return InvalidQuestion(detail, "events", self.course.cause or 0, *field)
+
+    # ---- members -------------------------------------------------------------------------------------------------------
+
+    def _find(self, event: Event) -> Member:
+        """The running member that an event names, by its id or by the id of its first incarnation."""
+        member = self.course.latest.get(event.member_id)
+        if member is None or self.course.members.columns.died[member.number] != NEVER:
+            known = "has ended before" if member else "is not in the group at"
+            running = [
+                name for name, each in self.course.latest.items() if self.course.members.columns.died[each.number] == NEVER
+            ]
+            listed = ", ".join(map(repr, running[:NAMED])) + (", …" if len(running) > NAMED else "")
+            detail = f"Member {event.member_id!r} {known} {event.at_ms} ms. Members then: {listed or 'none'}."
+            raise self._fault(detail, "member_id")
+        return member
+
+    def _join(self, member: Member) -> None:
+        """A started client joins. A classic group that a member of the consumer protocol joins is converted to that."""
+        if isinstance(self.clients, ClassicClients) and member.protocol != "classic":
+            self.clients = ConsumerClients.converted(self.course, self.clients.coordinator)
+        self.clients.join(member)
+
+    def _close(self, member: Member) -> None:
+        """End a client in good order."""
+        self.course.clock.spend(STEP_CELLS + len(self.course.ledger.reader) // PASSED)
+        self.course.members.columns.died[member.number] = self.course.clock.now
+        self.clients.leave(member)
+
+    def _member_joins(self, event: Event) -> None:
+        fields = event.member
+        if fields is None:
+            raise AssertionError("an event without its member")
+        name = fields.name or fields.member_id
+        if self.course.members.is_taken(name) or name in self.course.latest:
+            detail = f"Member {name!r} has been in the group before; a new member needs an id of its own."
+            raise self._fault(detail, "member", "member_id")
+        if not fields.member_id:
+            (drawn,) = self.course.members.further(self.course.running(), 1, self.course.protocol, fields.name)
+            fields = replace(fields, member_id=drawn.member_id)
+        self._join(self._start(fields))
+
+    def _member_leaves(self, event: Event) -> None:
+        self._close(self._find(event))
+
+    def _member_crashes(self, event: Event) -> None:
+        member = self._find(event)
+        self.course.members.columns.died[member.number] = self.course.clock.now
+        self.clients.crash(member)
+
+    def _member_stalls(self, event: Event) -> None:
+        member = self._find(event)
+        stalled_until = self.course.members.columns.stalled_until
+        stalled_until[member.number] = max(self.course.clock.now + event.for_ms, stalled_until[member.number])
+        self.clients.stall(member)
+
+    def _subscription_changes(self, event: Event) -> None:
+        member, members = self._find(event), self.course.members
+        members.columns.topics[member.number] = members.subscription(event.topics)
+        members.columns.metadata_ms[member.number] = self.course.clock.now
+        self.course.count_partitions()
+        self.clients.resubscribe(member)
+
+    def _scales(self, event: Event) -> None:
+        course, running = self.course, self.course.running()
+        for member in running[event.members_count :][::-1]:
+            self._close(member)
+        if running:
+            topics, assignors = course.members.topics_of(running[-1].number), running[-1].assignors
+        else:
+            topics, assignors = tuple(np.flatnonzero(course.timeline.world.counts).tolist()), ()
+        if event.members_count > len(running) and len({course.members.topics_of(member.number) for member in running}) > 1:
+            course.alike = topics
+        further = course.members.further(running, max(0, event.members_count - len(running)), course.protocol)
+        for fields in further:
+            self._join(self._start(replace(fields, topics=topics), assignors))
+
+    # ---- restarts ------------------------------------------------------------------------------------------------------
+
+    def _member_restarts(self, event: Event) -> None:
+        self._restart(self._find(event), event.down_ms, event.new_member_id)
+
+    def _restart(self, member: Member, down_ms: int, member_id: str | None = None, **changes: Any) -> None:
+        if member_id is not None and self.course.members.is_taken(member_id):
+            field = "new_member_id" if self.course.timeline.events[self.course.cause or 0].new_member_id else "new_member_ids"
+            raise self._fault(f"Duplicate member_id {member_id!r}.", field)
+        self._close(member)
+        self._later(self.course.clock.now + down_ms, self._return, member, member_id, changes)
+
+    def _return(self, member: Member, member_id: str | None, changes: dict[str, Any]) -> None:
+        """A client starts again, as a new incarnation."""
+        self._join(self.course.restart(member, member_id, **changes))
+
+    def _rolling_restart(self, event: Event) -> None:
+        self._begin_roll([(member.name, {}) for member in self.course.running()], event)
+
+    def _assignor_changes(self, event: Event) -> None:
+        """Rolling restarts: one to another protocol, or to another client's assignor of that name; two to another assignor."""
+        names, members = [member.name for member in self.course.running()], self.course.members.all
+        old = members[-1].assignors[0] if members else self.course.timeline.assignor
+        if event.group_protocol != "classic":
+            bounces: list[dict[str, Any]] = [{"protocol": event.group_protocol, "assignors": event.assignors}]
+        else:
+            try:
+                lists = restarts(old, event.assignors[0])
+            except InvalidQuestion as fault:
+                raise self._fault(fault.detail, "assignors") from None
+            bounces = [{"protocol": "classic", "assignors": chosen} for chosen in lists]
+        self._begin_roll([(name, changes) for changes in bounces for name in names], event)
+
+    def _begin_roll(self, steps: list[tuple[str, dict[str, Any]]], event: Event) -> None:
+        if len(event.new_member_ids) > len(steps):
+            raise self._fault(f"{len(event.new_member_ids)} ids for {len(steps)} restarts.", "new_member_ids")
+        self._roll(deque(steps), deque(event.new_member_ids), event)
+
+    def _roll(self, steps: deque[tuple[str, dict[str, Any]]], ids: deque[str], event: Event) -> None:
+        """Restart one member after the other; those that have ended or migrated meanwhile are skipped."""
+        while steps:
+            name, changes = steps.popleft()
+            member = self.course.latest[name]
+            migrated = changes.get("protocol") == "classic" != member.protocol
+            if self.course.members.columns.died[member.number] == NEVER and not migrated:
+                self._restart(member, event.down_ms, ids.popleft() if ids else None, **changes)
+                self._later(self.course.clock.now + event.down_ms + event.pause_ms, self._roll, steps, ids, event)
+                return
+
+    # ---- topics --------------------------------------------------------------------------------------------------------
+
+    def _topic_created(self, event: Event) -> None:
+        if self.course.topology.counts[event.topic]:
+            raise self._topic_fault(event, "exists already", "topic", "topic_name")
+        self._change_topic(event)
+
+    def _topic_deleted(self, event: Event) -> None:
+        if not self.course.topology.counts[event.topic]:
+            raise self._topic_fault(event, "does not exist", "topic_name")
+        self._change_topic(event)
+
+    def _partitions_added(self, event: Event) -> None:
+        before = int(self.course.topology.counts[event.topic])
+        if before == 0:
+            raise self._topic_fault(event, "does not exist", "topic_name")
+        if event.partitions_count <= before:
+            raise self._topic_fault(event, f"has {counted(before, 'partition')} already", "partitions_count")
+        self._change_topic(event)
+
+    def _topic_fault(self, event: Event, fault: str, *field: str) -> InvalidQuestion:
+        return self._fault(f"Topic {self.course.timeline.world.names[event.topic]!r} {fault} at {event.at_ms} ms.", *field)
+
+    def _change_topic(self, event: Event) -> None:
+        self.course.topology.change(self.course.clock.now, event.topic, event.partitions_count)
+        self.course.version_causes.append(self.course.cause)
+        self.course.count_partitions()
+        self.clients.topics_changed()
 
 
 class Simulation:

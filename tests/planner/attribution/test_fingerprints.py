@@ -16,9 +16,8 @@ from service.core.partitioners import PARTITIONERS
 from service.planner.attribution import fingerprints, mixtures
 from service.planner.attribution.equivalents import PROBES, UNDECIDED, classify, hash_all, probe_keys
 from service.planner.attribution.fingerprints import DOUBT, SAMPLE, STEP, fingerprint
-from service.planner.attribution.mixtures import NEVER, Patterns, likelihoods, log_likelihood, unmix
+from service.planner.attribution.mixtures import NEVER, Patterns, likelihoods, log_likelihood, most_likely, unmix
 from service.planner.attribution.observations import explained_by, find_patterns, first_rows, matches, observe
-from service.planner.attribution.shares import most_likely
 from tests.reference import fingerprints as twin
 from tests.support.golden import lines
 from tests.support.questions import SUSPECTS, ask, column

@@ -12,9 +12,8 @@ from scipy.optimize import brentq, minimize
 
 from service.core.partitioners import PARTITIONERS
 from service.planner.attribution.fingerprints import fingerprint
-from service.planner.attribution.mixtures import Patterns, likelihoods
+from service.planner.attribution.mixtures import Pairs, Patterns, Z, intervals, likelihoods, merged, most_likely, wilson
 from service.planner.attribution.observations import observe
-from service.planner.attribution.shares import Pairs, Z, intervals, merged, most_likely, wilson
 from tests.support.questions import ask, column
 
 N = 12

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.partitioners import PARTITIONERS
+from service.planner.attribution.equivalents import LARGEST_NUMBER, unlisted, whole_numbers
 from service.planner.attribution.fingerprints import MAX_CLASSES, fingerprint
 from service.planner.attribution.observations import observe
-from service.planner.attribution.unlisted import LARGEST_NUMBER, unlisted, whole_numbers
 from tests.support.questions import ask, column
 
 KEYS = [f"order-{i}" for i in range(400)]

@@ -17,7 +17,7 @@ from service.core.errors import AllocatorError
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import transposed
 from service.planner.balanced import balanced
-from service.planner.rebalances.rebalance import movement
+from service.planner.rebalances import movement
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.reference.balanced_groups import best
 from tests.reference.movement import no_less_even

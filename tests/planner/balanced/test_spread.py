@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
-from service.planner.balanced.items import Items
-from service.planner.balanced.spread import spread
-from service.planner.balanced.weighted import restore
+from service.planner.balanced.exchanges import Items
+from service.planner.balanced.weighted import restore, spread
 from tests.reference import balanced_groups
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.planner.member_counts.keda import Metric, Scaling, Trigger, factors, metric, partition_lags, replicas
+from service.planner.member_counts import Metric, Scaling, Trigger, factors, metric, partition_lags, replicas
 from tests.reference.member_counts import total_lag
 from tests.support.golden import lines
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.core.model import Ragged
 from service.decisions.groups.question import of_rows
 from service.decisions.groups.rows import read_group
-from service.planner.member_counts.plans import _read_by_first, _shares, load_of, useful_counts
+from service.planner.member_counts import _read_by_first, _shares, load_of, useful_counts
 from tests.reference.member_counts import shares
 
 

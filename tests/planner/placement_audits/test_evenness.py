@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from service.core.model import PlacementRequest
-from service.planner.placement_audits.evenness import KEPT, evenness
+from service.planner.placement_audits import KEPT, evenness
 from service.strategies import PLACERS
 from tests.core.placers.test_audit import cluster_of
 
@@ -27,7 +27,7 @@ REQUEST = PlacementRequest(4, 2)
 def test_another_cluster_size_or_placer_is_another_result(
     racks: str, fenced: tuple[int, ...], request_: PlacementRequest, placer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.planner.placement_audits.evenness._kept", {})  # other tests have filled it
+    monkeypatch.setattr("service.planner.placement_audits._kept", {})  # other tests have filled it
     first = evenness(PLACERS["striped"], cluster_of("aabc"), REQUEST)
     other = evenness(PLACERS[placer], cluster_of(racks, fenced), request_)
     assert other is not first

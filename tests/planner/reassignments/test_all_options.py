@@ -14,8 +14,8 @@ from service.planner.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RA
 from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.model import NO_LIMIT, Goal
-from service.planner.reassignments.moves import DEMOTES, LEADER, moves_of
 from service.planner.reassignments.plan import plan
+from service.planner.reassignments.planned import DEMOTES, LEADER, moves_of
 from tests.planner.reassignments.batches.test_batches import check_every_boundary
 from tests.planner.reassignments.test_plan import a_cluster, broker_sets, lists_of, some_placements
 from tests.support.choices import choices

@@ -12,15 +12,14 @@ from service.core.clock import limited
 from service.core.errors import NotFound
 from service.planner.reassignments import best_sets
 from service.planner.reassignments.batches import detours
-from service.planner.reassignments.batches.divide import in_batches
 from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.plan import in_batches
 from service.planner.reassignments.feasibility import infeasibility
 from service.planner.reassignments.feasibility.feasible import fits
 from service.planner.reassignments.feasibility.infeasibility import explain
 from service.planner.reassignments.feasibility.start import keep_and_fill
 from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.plan import plan
-from service.planner.reassignments.search.byte_balance import Exchanged
 from service.planner.reassignments.search.exchanges import ReplicaSets, link
 from service.planner.reassignments.sets import replica_state
 from tests.planner.reassignments.test_plan import a_cluster, some_placements
@@ -29,6 +28,8 @@ from tests.support.time_limits import Looks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from service.planner.reassignments.search.byte_balance import Exchanged
 
 
 class TooLate(Exception):

@@ -11,10 +11,9 @@ from service.planner.reassignments.batches.model import BatchLimits, Pace
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.conclusions import conclusion
 from service.planner.reassignments.effects import effects, warnings
-from service.planner.reassignments.leadership import Leadership
+from service.planner.reassignments.leaders import Leadership
 from service.planner.reassignments.model import Goal
-from service.planner.reassignments.moves import moves_of
-from service.planner.reassignments.planned import Planned
+from service.planner.reassignments.planned import Planned, moves_of
 from service.planner.reassignments.resources.loads import placed_loads
 from tests.planner.reassignments.test_plan import a_cluster, some_placements
 

@@ -12,9 +12,8 @@ from service.core.errors import Infeasible, NotFound
 from service.core.model import NONE
 from service.planner.reassignments import RESOURCES
 from service.planner.reassignments.evenness import band
-from service.planner.reassignments.model import NO_LIMIT, BrokerSets, Goal, TopicLeaders
+from service.planner.reassignments.model import NO_LIMIT, BrokerSets, Goal, Replacements, TopicLeaders
 from service.planner.reassignments.plan import frontier, plan
-from service.planner.reassignments.replacements import Replacements
 from service.planner.reassignments.resources.loads import band_of
 from service.planner.reassignments.sets import integer_weights
 from tests.planner.reassignments.test_plan import a_cluster, lists_of, some_placements

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
 from service.core.model import NONE, Ragged
-from service.planner.reassignments.batches.divide import in_batches
 from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.plan import in_batches
 from service.planner.reassignments.feasibility.start import keep_and_fill
 from service.planner.reassignments.leaders import elect
 from service.planner.reassignments.model import Goal, Plan, broker_names
-from service.planner.reassignments.moves import REASONS, moves_of
-from service.planner.reassignments.order import copied, in_order
 from service.planner.reassignments.plan import plan
-from service.planner.reassignments.sets import replica_state
+from service.planner.reassignments.planned import REASONS, moves_of
+from service.planner.reassignments.sets import copied, in_order, replica_state
 from tests.planner.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.planner.reassignments.test_sets import set_of
 from tests.reference.reassignments import best_leaders

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from service.core.model import NONE
 from service.planner.reassignments.feasibility.feasible import feasible_sets
 from service.planner.reassignments.feasibility.start import keep_and_fill
-from service.planner.reassignments.permits import Permits, reach
 from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, exchange_cost, link, list_exchanges
 from service.planner.reassignments.search.paths import improve
-from service.planner.reassignments.sets import homes_of, integer_weights, replica_state
+from service.planner.reassignments.sets import Permits, homes_of, integer_weights, reach, replica_state
 from tests.planner.reassignments.test_plan import a_cluster, questions, some_placements
 from tests.reference.reassignments import allowed_sets, best, broker_set
 

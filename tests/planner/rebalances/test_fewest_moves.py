@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from service.core.errors import KafkaAssignorFails
 from service.core.ragged import transposed
+from service.planner import rebalances
 from service.planner.kinds import split_kinds
-from service.planner.rebalances import fewest_moves
-from service.planner.rebalances.fewest_moves import fewest_possible_moves
-from service.planner.rebalances.rebalance import movement
+from service.planner.rebalances import fewest_possible_moves, movement
 from service.strategies import GROUP_PROTOCOLS
 from tests.reference.movement import fewest_possible_moves as fewest_by_trial
 from tests.support.groups import bodies, group_of
@@ -113,7 +112,7 @@ def test_a_network_that_would_hold_up_the_answer_is_left_alone(monkeypatch):
     group = group_of(tiny([{"t"}, {"u"}, {"v"}], [[], [], []]))
     loads = np.array([3, 2, 1], np.int32)
     assert fewest_possible_moves(group, loads) == 0
-    monkeypatch.setattr(fewest_moves, "LARGEST_NETWORK", 20)
+    monkeypatch.setattr(rebalances, "LARGEST_NETWORK", 20)
     assert fewest_possible_moves(group, loads) is None
 
 

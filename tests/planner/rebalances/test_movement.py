@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from service.core.ragged import transposed
-from service.planner.rebalances.rebalance import movement
+from service.planner.rebalances import movement
 from service.strategies import GROUP_PROTOCOLS
 from tests.reference.movement import movement as plain
 from tests.support.groups import bodies, group_of, named

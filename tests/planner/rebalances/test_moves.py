@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE, Assignment, Group, Ragged, Topics
-from service.planner.rebalances.rebalance import differences, final_rows, moves
+from service.planner.rebalances import differences, final_rows, moves
 
 MEMBERS, PARTITIONS = 4, 6
 ROWS = st.lists(st.lists(st.integers(0, PARTITIONS - 1), max_size=6), min_size=MEMBERS, max_size=MEMBERS)

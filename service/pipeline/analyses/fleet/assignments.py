@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import pyarrow as pa
@@ -52,8 +51,11 @@ from service.pipeline.analyses.nested_columns import (
     rejection,
     rows_of,
 )
-from service.planner.rebalances.rebalance import rebalance
+from service.planner.rebalances import rebalance
 from service.strategies import GROUP_PROTOCOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}

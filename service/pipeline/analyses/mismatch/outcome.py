@@ -21,9 +21,8 @@ from service.pipeline.files.errors import WrongTable
 from service.pipeline.files.key_columns import check_format, check_keys, read_keys
 from service.planner.attribution.equivalents import PartitionerClass, rank
 from service.planner.attribution.fingerprints import MAX_CLASSES, fingerprint
-from service.planner.attribution.mixtures import Patterns, likelihoods, unmix
+from service.planner.attribution.mixtures import Pairs, Patterns, intervals, likelihoods, unmix
 from service.planner.attribution.observations import observe
-from service.planner.attribution.shares import Pairs, intervals
 from service.report.numbers import number
 
 MOST_PARTITIONS: Final = 1_000_000

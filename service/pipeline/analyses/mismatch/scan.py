@@ -34,8 +34,7 @@ from service.planner.attribution.equivalents import (
     hash_all,
 )
 from service.planner.attribution.fingerprints import SAMPLE, earlier_classes
-from service.planner.attribution.mixtures import Patterns
-from service.planner.attribution.shares import Floats, Pairs
+from service.planner.attribution.mixtures import Floats, Pairs, Patterns
 
 UInt64s = npt.NDArray[np.uint64]
 

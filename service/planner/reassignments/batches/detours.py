@@ -20,7 +20,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.planner.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
 from service.planner.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
 from service.planner.reassignments.model import NO_LIMIT, Brokers, broker_names
-from service.planner.reassignments.permits import Permits, reach
+from service.planner.reassignments.sets import Permits, reach
 
 TRIED: Final = 10_000
 """Partitions that are tried for the detours of one batch, three times each at most."""

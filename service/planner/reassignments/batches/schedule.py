@@ -27,8 +27,7 @@ from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.planner.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
-from service.planner.reassignments.order import added
-from service.planner.reassignments.permits import Permits
+from service.planner.reassignments.sets import Permits, added
 
 
 @dataclass

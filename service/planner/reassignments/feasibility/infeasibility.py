@@ -7,10 +7,9 @@ out one after another as long as the rest still clashes; then every smaller set 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,7 +20,10 @@ from service.core.printable import counted
 from service.planner.reassignments.feasibility.feasible import verdict
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
 from service.planner.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
-from service.planner.reassignments.permits import Permits
+from service.planner.reassignments.sets import Permits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 MORE: Final = 64
 """Most further brokers that are tried."""

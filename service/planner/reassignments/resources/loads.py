@@ -13,15 +13,17 @@ and a follower as much for each byte as its leader.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from service.core.measures.broker_load import Load, load_of
-from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 from service.planner.reassignments.evenness import band, fewest_copied, least_squares, squares, that_stay
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
-from service.planner.reassignments.permits import Permits
+from service.planner.reassignments.sets import Permits
+
+if TYPE_CHECKING:
+    from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 
 LEADER_IN: Final = 0.7
 LEADER_OUT: Final = 0.15

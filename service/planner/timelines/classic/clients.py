@@ -18,10 +18,9 @@ from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped
 from service.planner.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator, Led
-from service.planner.timelines.classic.polls import batches, polls_wait, receipts
 from service.planner.timelines.course import PASSED, Course
 from service.planner.timelines.ledger import Wait
-from service.planner.timelines.members import Member, Members
+from service.planner.timelines.members import Member, Members, batches, polls_wait, receipts
 from service.planner.timelines.model import NEVER, TimelineRebalance
 from service.planner.timelines.topics import View
 

@@ -27,9 +27,8 @@ from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.model import NONE, Group, Int32s, Ragged, distinct, ranks_of
-from service.planner.timelines.classic.polls import stop_eager_readers, syncs
 from service.planner.timelines.course import PASSED, Course
-from service.planner.timelines.members import Member, Members, Present
+from service.planner.timelines.members import Member, Members, Present, stop_eager_readers, syncs
 from service.planner.timelines.model import JOIN_TIMEOUT_MS, NEVER
 from service.planner.timelines.topics import View
 

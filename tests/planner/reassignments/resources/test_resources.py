@@ -16,7 +16,7 @@ from service.core.model import NONE
 from service.planner.reassignments import RESOURCES
 from service.planner.reassignments.model import Goal
 from service.planner.reassignments.plan import plan
-from service.planner.reassignments.resources import balance
+from service.planner.reassignments.resources import search
 from service.planner.reassignments.resources.loads import Loads, names_of, placed_loads
 from tests.planner.reassignments.test_plan import a_cluster, check_demoted_are_last, lists_of, questions, some_placements
 from tests.reference.resources import every_placement, loads, sums
@@ -176,7 +176,7 @@ def test_the_time_is_checked_and_the_work_bounded(monkeypatch):
         answer = plan(brokers, placements, goal)
     assert next(calls) > 3
     assert all(each.gap < 0.01 for each in answer.resources)
-    monkeypatch.setattr(balance, "MOST", 0)
+    monkeypatch.setattr(search, "MOST", 0)
     assert plan(brokers, placements, goal).cost == 0
 
 

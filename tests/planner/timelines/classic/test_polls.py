@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from service.core.model import NONE
-from service.planner.timelines.classic.polls import batches, polls_wait, receipts, stop_eager_readers, syncs
 from service.planner.timelines.ledger import Ledger
-from service.planner.timelines.members import Members, Paces
+from service.planner.timelines.members import Members, Paces, batches, polls_wait, receipts, stop_eager_readers, syncs
 from service.planner.timelines.model import NEVER, Timing
 from tests.planner.timelines.test_members import COOPERATIVE, RANGE, member
 

@@ -1,1 +1,0 @@
-"""What each of several numbers of members would mean for a group."""

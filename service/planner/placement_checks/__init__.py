@@ -1,1 +1,0 @@
-"""Which partitions of a cluster are at risk."""

@@ -1,1 +1,0 @@
-"""What a rebalance moves, and the least it could."""
