@@ -13,18 +13,18 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
-from service.histories.answer import HistoryAnswer, HistoryQuestion, Told, answer
+from service.api.descriptions import MOST_TEXTS
+from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
 from service.histories.causes import WORDS
-from service.histories.conclusions import conclusion, sentence, warnings
-from service.histories.course import Roster
+from service.histories.conclusions import conclusion, row_of, sentence, warnings
+from service.histories.events import Roster
 from service.histories.reading import HistorySource
-from service.histories.rows import row_of
 from service.histories.times import written
+from service.histories.told import Told
 from service.http import fields
 from service.http.fields import Array, Bool, Name, budget
 from service.http.forms import AnswerSchema, Form, Operation
 
-MOST_TEXTS: Final = 100
 TEXT_BYTES: Final = 20
 """Memory for each byte of a text, with the events that are made of it and their JSON."""
 
@@ -209,31 +209,25 @@ def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
         return {"source": sources[event.source], "line": event.line, "text": event.text}
 
     def roster(of: Roster | None) -> dict[str, Any] | None:
-        return (
-            None
-            if of is None
-            else {"count": of.count, "members": sorted(names(each) or name for name, each in of.members.items())}
-        )
+        if of is None:
+            return None
+        return {"count": of.count, "members": sorted(names(each) or name for name, each in of.members.items())}
 
     return {
         "number": rebalance.number,
         "protocol": rebalance.protocol,
         **_times(answer, told),
         "causes": [
-            {
-                "kind": each.kind,
-                "members": list(map(names, each.members)),
-                "sentence": sentence(each, names),
-                **evidence(each.event),
-            }
+            {"kind": each.kind, "members": list(map(names, each.members)), "sentence": sentence(each, names)}
+            | evidence(each.event)
             for each in rebalance.causes
         ],
         "second_step_of": None if told.leads is None else told.leads.number,
         "before": roster(rebalance.before),
         "after": roster(rebalance.after),
         "assignor": rebalance.assignor,
-        "moves": None if told.moves is None else told.moves._asdict(),
-        "check": None if told.check is None else told.check._asdict(),
+        "moves": told.moves and told.moves._asdict(),
+        "check": told.check and told.check._asdict(),
         "standstill": told.standstill._asdict(),
         "sources": list(map(evidence, rebalance.events)),
     }
@@ -260,8 +254,7 @@ def _rows(answer: HistoryAnswer) -> Iterator[dict[str, Any]]:
         row = row_of(answer, told)
         places = [(answer.reading.names[cause.event.source], cause.event.line) for cause in told.rebalance.causes[:1]]
         source, line = places[0] if places else (None, None)
-        more = {**_times(answer, told), "members": ", ".join(row["members"]), "source": source, "line": line}
-        yield {name: value for name, value in (row | more).items() if name in TABLE.names}
+        yield row | _times(answer, told) | {"members": ", ".join(row["members"]), "source": source, "line": line}
 
 
 FORM: Final = Form(HistorySchema(), answer, HistoryAnswerSchema, document, table)

@@ -1,5 +1,6 @@
 """What a group's history was: the lines of logs and records → events → rebalances, each statement with the line that says so.
 
-``reading`` reads the files line by line, ``broker_log`` and ``records`` know what the lines mean, ``course`` puts the events
-together to rebalances, ``answer`` is the entry. What no source tells stays unknown.
+``reading`` reads files line by line, ``logs`` and ``records`` know what lines mean, ``clocks`` puts events in order, ``course``
+puts them together to rebalances, ``told`` and ``checks`` say what follows, ``answer`` is the entry. What no source tells stays
+unknown.
 """

@@ -10,17 +10,15 @@ from service.core.errors import InvalidQuestion
 from service.core.printable import all_of
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-from service.histories.assignments import PastMoves, moves
 from service.histories.causes import Why
-from service.histories.checks import AssignorCheck, checks
+from service.histories.checks import checks
 from service.histories.clocks import Aligned, align
-from service.histories.course import History, PastRebalance, gaps
-from service.histories.differences import add_causes
-from service.histories.names import MemberNames
+from service.histories.course import History, add_causes
+from service.histories.events import MemberNames, gaps
 from service.histories.otherwise import Otherwise, otherwise
 from service.histories.patterns import Pattern, patterns
 from service.histories.reading import HistorySource, SourcesRead, read
-from service.histories.standstill import COOPERATIVE, EAGER, WithoutReader, standstill
+from service.histories.told import Told, told_of
 
 NAMED: Final = 5
 CHECKED_EVENTS: Final = 1_000
@@ -38,20 +36,6 @@ class HistoryQuestion:
     group_id: str
     sources: Sequence[HistorySource]
     otherwise: bool = False
-
-
-@dataclass(frozen=True)
-class Told:
-    """A rebalance, and what follows from it.
-
-    check : whether its assignor gives what it got; leads : the one whose second, cooperative step this is
-    """
-
-    rebalance: PastRebalance
-    standstill: WithoutReader
-    moves: PastMoves | None
-    check: AssignorCheck | None
-    leads: PastRebalance | None
 
 
 @dataclass(frozen=True)
@@ -107,42 +91,9 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     missing = course.unnumbered + sum(after.number - before.number - 1 for before, after in gaps(rebalances))
     largest = budget._replace(reserve=budget.reserve_largest())
     checked = checks(rebalances, reading.topics, names, largest)
-    told = _told(rebalances, course, list(moves(rebalances, names)), checked)
+    told = told_of(rebalances, course.members, names, checked)
     replayed = otherwise(rebalances, course.members, names, budget) if question.otherwise else None
     return HistoryAnswer(question, reading, aligned, course, told, names, missing, patterns(rebalances, names), replayed)
-
-
-def _told(
-    rebalances: list[PastRebalance], course: History, moved: list[PastMoves | None], checks: dict[int, AssignorCheck | None]
-) -> list[Told]:
-    found, interrupted, open_ms = list[Told](), list[PastRebalance](), None
-    seconds = [any(cause.kind == Why.REVOCATION for cause in each.causes) for each in rebalances]
-    for i, rebalance in enumerate(rebalances):
-        before = rebalances[i - 1] if i else None
-        previous = before if before and (before.life, before.number + 1) == (rebalance.life, rebalance.number) else None
-        leads = (found[-1].leads or previous) if seconds[i] and previous is not None else None
-        known = {**dict.fromkeys(COOPERATIVE, True), **dict.fromkeys(EAGER, False)}.get(rebalance.assignor or "")
-        cooperative = True if any(seconds[i : i + 2]) else known
-        if _is_interrupted(rebalance, rebalances[i + 1 : i + 2]):
-            began = previous.ended_ms if seconds[i] and previous is not None else rebalance.began_ms
-            bounds, open_ms = WithoutReader(0, 0), open_ms if interrupted else began
-            interrupted.append(rebalance)
-        else:
-            bounds = standstill(
-                rebalance, previous, course.members, cooperative=cooperative, interrupted=interrupted, open_ms=open_ms
-            )
-            interrupted = []
-        found.append(Told(rebalance, bounds.sound(), moved[i], checks.get(id(rebalance)), leads))
-    return found
-
-
-def _is_interrupted(rebalance: PastRebalance, following: list[PastRebalance]) -> bool:
-    """Did the next rebalance begin before this one had an assignment?"""
-    if not any(each.number == rebalance.number + 1 and each.began_ms for each in following):
-        return False
-    if rebalance.protocol == "consumer":
-        return bool(rebalance.began_ms) and rebalance.joined_ms is None and any(each.joined_ms for each in following)
-    return rebalance.ended_ms is None and rebalance.joined_ms is not None
 
 
 def _only_group(sources: Sequence[HistorySource]) -> str:

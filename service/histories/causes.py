@@ -54,7 +54,10 @@ WORDS: Final = {
 }
 """Kind of cause → in words, after the member's name if it is of a member."""
 
-OF_MEMBERS: Final = (Why.JOIN, Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE, Why.SUBSCRIPTION)
+GOES: Final = (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE)
+"""A member has gone."""
+
+OF_MEMBERS: Final = (Why.JOIN, *GOES, Why.SUBSCRIPTION)
 
 
 class Reason(NamedTuple):

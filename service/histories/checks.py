@@ -17,9 +17,7 @@ from service.decisions.budget import Budget
 from service.decisions.groups.answer import GroupAnswer, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
-from service.histories.course import PastRebalance
-from service.histories.events import Computed, Partition, StoredMember, TopicsTold
-from service.histories.names import MemberNames
+from service.histories.events import Computed, MemberNames, Partition, PastRebalance, StoredMember, TopicsTold
 from service.histories.records import MOST_COMPUTED
 from service.strategies import GROUP_PROTOCOLS, KAFKAS, of_client
 

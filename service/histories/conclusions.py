@@ -1,17 +1,16 @@
-"""What a history comes to, in sentences."""
+"""What a history comes to, in sentences and as rows of tables."""
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from service.core.printable import all_of, counted, first_few, printable
-from service.histories.answer import HistoryAnswer, Told
+from service.histories.answer import HistoryAnswer
 from service.histories.causes import OF_MEMBERS, WORDS, Why, client_reason
-from service.histories.course import Cause, gaps
-from service.histories.events import Kind
-from service.histories.names import MemberNames
+from service.histories.events import Cause, Kind, MemberNames, gaps
 from service.histories.reading import MOST_EVENTS
 from service.histories.times import seconds
+from service.histories.told import Told
 
 NAMED: Final = 5
 BY: Final = {
@@ -148,11 +147,31 @@ def _checked(answer: HistoryAnswer) -> Iterator[str]:
     told = [check.alike for _, check in checks if check.alike is not None]
     if told:
         whose = "the coordinator's" if answer.told[-1].rebalance.protocol == "consumer" else "kafka-clients'"
-        of = f"{sum(told)} of {counted(len(told), 'assignment')}"
-        yield f"{of} {'is' if len(told) == 1 else 'are'} what {whose} assignor gives."
+        yield f"{sum(told)} of {len(told)} assignments are what {whose} assignor gives."
     for kind in (False, None):
         yield from (f"{number}: {check.sentence}" for number, check in [each for each in checks if each[1].alike is kind][:1])
 
 
 def _number(told: Told) -> str:
     return f"{'generation' if told.rebalance.protocol == 'classic' else 'epoch'} {told.rebalance.number}"
+
+
+def row_of(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
+    """All but times, which tables write differently, and the place of the line that tells the cause. None: not told."""
+    rebalance, moves, standstill = told.rebalance, told.moves, told.standstill
+    first = next(iter(rebalance.causes), None)
+    return {
+        "number": rebalance.number,
+        "life": rebalance.life,
+        "protocol": rebalance.protocol,
+        "cause": str(Why.UNKNOWN if first is None else first.kind),
+        "members": [] if first is None else list(map(answer.names, first.members)),
+        "sentence": None if first is None else sentence(first, answer.names),
+        "members_before": None if rebalance.before is None else rebalance.before.count,
+        "members_after": None if rebalance.after is None else rebalance.after.count,
+        "assignor": rebalance.assignor,
+        "moved": None if moves is None else moves.moved,
+        "assigned": None if moves is None else moves.of,
+        "standstill_least_ms": standstill.least_ms,
+        "standstill_most_ms": standstill.most_ms,
+    }

@@ -6,13 +6,22 @@ to count again has been deleted or has expired, and lives once more.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Final
 
-from service.histories.causes import Why, broker_reason, client_reason
-from service.histories.client_log import NEW
-from service.histories.events import Computed, Kind, Partition, StoredMember, ToldEvent, TopicsTold, is_first_epoch
+from service.histories.causes import GOES, Why, broker_reason, client_reason
+from service.histories.events import (
+    Cause,
+    Kind,
+    Partition,
+    PastRebalance,
+    Roster,
+    StoredMember,
+    ToldEvent,
+    TopicsTold,
+    is_first_epoch,
+)
+from service.histories.logs import NEW
 
 NUMBERED: Final = (Kind.PREPARING, Kind.STABILIZED, Kind.BUMPED, Kind.RECORDED, Kind.SEEN)
 """Kinds of events whose generation is the group's at that time."""
@@ -42,69 +51,6 @@ OF_REASONS: Final = {Why.JOIN: Kind.JOINS, Why.LEAVE: Kind.LEAVES, Why.POLL: Kin
 """The cause of a rebalance → what the member has done."""
 
 ENDS: Final = (Kind.LEAVES, Kind.EXPIRES, Kind.LATE, Kind.REMOVED)
-
-
-@dataclass
-class Cause:
-    """Why a rebalance came. members : whose doing it is, if it is known; said : their own words; event : what tells it"""
-
-    kind: Why
-    members: tuple[str, ...]
-    event: ToldEvent
-    said: str = ""
-
-
-@dataclass(frozen=True)
-class Roster:
-    """The members of a group: instance id or member id → member id, as far as they are known.
-
-    count : how many there are; None: not told. complete : are these all?
-    """
-
-    members: dict[str, str]
-    count: int | None
-    complete: bool
-
-
-@dataclass
-class PastRebalance:
-    """A generation of a classic group, or an epoch of a consumer group.
-
-    life : how often the group had begun to count again; number : the generation or epoch
-    began_ms, joined_ms, ended_ms : when the coordinator asked the members to rejoin (or raised the epoch), had them all (or had
-        computed the target), and had the assignment (or all members had it); None: not told
-    before, after : the members
-    assigned, records : member id → its partitions, all that a record says of it; None: not told
-    by_id : are its topics told by their ids alone?
-    computed : what the coordinator computed the target from; None: not told, or by no assignor of its own
-    metadata_hash : of the topics of a consumer group; None: not told
-    events : what tells of it
-    synced, asked : when members say that they had their assignment, and why they say that they rejoined
-    """
-
-    life: int
-    number: int
-    protocol: str
-    began_ms: int | None = None
-    joined_ms: int | None = None
-    ended_ms: int | None = None
-    causes: list[Cause] = field(default_factory=list)
-    before: Roster | None = None
-    after: Roster | None = None
-    assignor: str | None = None
-    assigned: dict[str, frozenset[Partition]] | None = None
-    records: dict[str, StoredMember] | None = None
-    by_id: bool = False
-    computed: Computed | None = None
-    metadata_hash: str | None = None
-    events: list[ToldEvent] = field(default_factory=list)
-    synced: dict[str, int | None] = field(default_factory=dict)
-    asked: list[tuple[str, ToldEvent]] = field(default_factory=list)
-
-    @property
-    def at_ms(self) -> int | None:
-        """The first time that is known of it."""
-        return next((at for at in (self.began_ms, self.joined_ms, self.ended_ms) if at is not None), None)
 
 
 class History:
@@ -236,7 +182,7 @@ class History:
             return
         rebalance.causes.append(cause)
         for member in cause.members:
-            if cause.kind in (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE):
+            if cause.kind in GOES:
                 self._gone[member] = cause
 
     def _begin(self, rebalance: PastRebalance) -> None:
@@ -461,8 +407,55 @@ def _without_returns(events: Iterable[ToldEvent]) -> list[ToldEvent]:
     return [event for event in events if event.says.get("instance_id") not in back]
 
 
-def gaps(rebalances: list[PastRebalance]) -> Iterator[tuple[PastRebalance, PastRebalance]]:
-    """Neighbours between whose numbers others are missing."""
-    for before, after in pairwise(rebalances):
-        if before.life == after.life and after.number > before.number + 1:
-            yield before, after
+# ---- causes by what has changed from one stored group to the next, where no log tells them --------------------------------
+
+
+def add_causes(rebalances: list[PastRebalance]) -> None:
+    """Give causes to the classic rebalances that have none, or one that their own records make more exact."""
+    before: PastRebalance | None = None
+    ever: set[Partition] = set()
+    for after in rebalances:
+        event = next((event for event in after.events if "members" in event.says), None)
+        if after.number == 1 or (before is not None and before.life != after.life):
+            before, ever = PastRebalance(after.life, after.number - 1, after.protocol, records={}), set()
+        if after.records is not None and event is not None and before is not None and before.records is not None:
+            if before.number + 1 == after.number:
+                _add(before.records, after, event, ever)
+            ever |= _assigned(after.records)
+        before = after
+
+
+def _add(before: dict[str, StoredMember], rebalance: PastRebalance, event: ToldEvent, ever: set[Partition]) -> None:
+    after = rebalance.records or {}
+    own = {each.instance_id or each.member_id for each in before.values()}
+    now = {each.instance_id or each.member_id for each in after.values()}
+    new = [each.member_id for each in after.values() if (each.instance_id or each.member_id) not in own]
+    gone = [each.member_id for each in before.values() if (each.instance_id or each.member_id) not in now]
+    others = [] if new or gone else list(_others(before, after, event, ever))
+    if not rebalance.causes:
+        members = [(Why.GONE, each) for each in gone] + [(Why.JOIN, each) for each in new]
+        found = [Cause(kind, (member,), event) for kind, member in members] + others
+        rebalance.causes = found or [Cause(Why.UNKNOWN, (), event)]
+    elif others and rebalance.causes[0].kind in (Why.UNKNOWN, Why.LEADER_METADATA):
+        rebalance.causes[0].kind = others[0].kind
+
+
+def _others(
+    before: dict[str, StoredMember], after: dict[str, StoredMember], event: ToldEvent, ever: set[Partition]
+) -> Iterator[Cause]:
+    """Without new members: changed subscriptions, partitions that a cooperative assignor had withheld, or that are new.
+
+    ever : the partitions that were assigned to anybody before
+    """
+    changed = [name for name in before.keys() & after.keys() if set(before[name].topics or ()) != set(after[name].topics or ())]
+    yield from (Cause(Why.SUBSCRIPTION, (name,), event) for name in sorted(changed))
+    had, has = (_assigned(members) for members in (before, after))
+    withheld = ever | {partition for each in (*before.values(), *after.values()) for partition in each.claimed or ()}
+    if not changed and (has - had) & withheld:
+        yield Cause(Why.REVOCATION, (), event)
+    elif not changed and {topic for topic, _ in has - had} & {topic for topic, _ in had}:
+        yield Cause(Why.PARTITIONS, (), event)
+
+
+def _assigned(members: dict[str, StoredMember]) -> set[Partition]:
+    return {partition for each in members.values() for partition in each.assigned or ()}

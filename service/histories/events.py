@@ -1,10 +1,14 @@
-"""The form of all events, whichever source tells them."""
+"""The form of all events, whichever source tells them, and of the rebalances that they make up."""
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from service.histories.causes import Why
 from service.histories.times import LineTime
 
 
@@ -129,3 +133,102 @@ class Computed(NamedTuple):
     earlier: dict[str, frozenset[Partition]] | None
     matches: dict[str, tuple[str, ...]]
     topics: TopicsTold
+
+
+@dataclass
+class Cause:
+    """Why a rebalance came. members : whose doing it is, if it is known; said : their own words; event : what tells it"""
+
+    kind: Why
+    members: tuple[str, ...]
+    event: ToldEvent
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The members of a group: instance id or member id → member id, as far as they are known.
+
+    count : how many there are; None: not told. complete : are these all?
+    """
+
+    members: dict[str, str]
+    count: int | None
+    complete: bool
+
+
+@dataclass
+class PastRebalance:
+    """A generation of a classic group, or an epoch of a consumer group.
+
+    life : how often the group had begun to count again; number : the generation or epoch
+    began_ms, joined_ms, ended_ms : when the coordinator asked the members to rejoin (or raised the epoch), had them all (or had
+        computed the target), and had the assignment (or all members had it); None: not told
+    before, after : the members
+    assigned, records : member id → its partitions, all that a record says of it; None: not told
+    by_id : are its topics told by their ids alone?
+    computed : what the coordinator computed the target from; None: not told, or by no assignor of its own
+    metadata_hash : of the topics of a consumer group; None: not told
+    events : what tells of it
+    synced, asked : when members say that they had their assignment, and why they say that they rejoined
+    """
+
+    life: int
+    number: int
+    protocol: str
+    began_ms: int | None = None
+    joined_ms: int | None = None
+    ended_ms: int | None = None
+    causes: list[Cause] = field(default_factory=list)
+    before: Roster | None = None
+    after: Roster | None = None
+    assignor: str | None = None
+    assigned: dict[str, frozenset[Partition]] | None = None
+    records: dict[str, StoredMember] | None = None
+    by_id: bool = False
+    computed: Computed | None = None
+    metadata_hash: str | None = None
+    events: list[ToldEvent] = field(default_factory=list)
+    synced: dict[str, int | None] = field(default_factory=dict)
+    asked: list[tuple[str, ToldEvent]] = field(default_factory=list)
+
+    @property
+    def at_ms(self) -> int | None:
+        """The first time that is known of it."""
+        return next((at for at in (self.began_ms, self.joined_ms, self.ended_ms) if at is not None), None)
+
+
+def gaps(rebalances: list[PastRebalance]) -> Iterator[tuple[PastRebalance, PastRebalance]]:
+    """Neighbours between whose numbers others are missing."""
+    for before, after in pairwise(rebalances):
+        if before.life == after.life and after.number > before.number + 1:
+            yield before, after
+
+
+_DRAWN: Final = re.compile(r"^(?P<name>.+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+"""The id that a classic group's coordinator gives: the client id, or the instance id of a static member, and a UUID."""
+
+
+class MemberNames:
+    """Member id → instance id or client id, unless two members of that name were in the group at once: then its own id."""
+
+    def __init__(self, rebalances: Iterable[PastRebalance], members: Mapping[str, StoredMember]) -> None:
+        self._members = members
+        self._names: dict[str, str] = {}
+        self._shared: set[str] = set()
+        for rebalance in rebalances:
+            present = list(filter(None, rebalance.after.members.values())) if rebalance.after is not None else []
+            counted = Counter(map(self._short, present))
+            self._shared |= {name for name, times in counted.items() if times > 1} if len(counted) < len(present) else set()
+
+    def __call__(self, member_id: str) -> str:
+        """The name of a member."""
+        name = self._short(member_id)
+        return member_id if name in self._shared else name
+
+    def _short(self, member_id: str) -> str:
+        if member_id not in self._names:
+            known, drawn = self._members.get(member_id), _DRAWN.match(member_id)
+            given = None if known is None else known.instance_id or known.client_id
+            self._names[member_id] = given or (drawn["name"] if drawn else member_id)
+        return self._names[member_id]

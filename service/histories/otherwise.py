@@ -12,11 +12,9 @@ from service.decisions.budget import Budget
 from service.decisions.groups.question import of_rows
 from service.decisions.rebalances.answer import Way, answer
 from service.decisions.rebalances.question import RebalancesQuestion
-from service.histories.causes import Why
+from service.histories.causes import GOES, Why
 from service.histories.checks import counts, listed
-from service.histories.course import PastRebalance
-from service.histories.events import StoredMember
-from service.histories.names import MemberNames
+from service.histories.events import MemberNames, PastRebalance, StoredMember
 from service.histories.times import seconds
 
 SESSION_MS: Final = 45_000
@@ -34,7 +32,6 @@ WAYS: Final[tuple[tuple[str, Json], ...]] = (
     ("the consumer protocol (KIP-848)", {"group_protocol": "consumer"}),
     ("balanced", {"group_protocol": "classic", "assignor": "balanced"}),
 )
-_GOES: Final = (Why.LEAVE, Why.GONE, Why.TIMEOUT, Why.SESSION, Why.POLL)
 
 
 class OtherWay(NamedTuple):
@@ -76,12 +73,9 @@ def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember],
         group.topics, group.members, replay.sorted(), timing, [way for _, way in WAYS], start.protocol,
         start.assignor, kafka_version=LATEST, detail="totals",
     )  # fmt: skip
-    most = LONGEST_SESSION_MS if start.protocol == "consumer" else 2 * timing["session_timeout_ms"]
-    longer = {
-        **timing,
-        "session_timeout_ms": min(2 * timing["session_timeout_ms"], most),
-        "rebalance_timeout_ms": 2 * timing["rebalance_timeout_ms"],
-    }
+    longer = timing | {name: 2 * timing[name] for name in ("session_timeout_ms", "rebalance_timeout_ms")}
+    if start.protocol == "consumer":
+        longer["session_timeout_ms"] = min(longer["session_timeout_ms"], LONGEST_SESSION_MS)
     try:
         found = answer(question, budget)
         patient = answer(replace(question, timing=longer, compare=()), budget)
@@ -100,26 +94,22 @@ def _timing(start: PastRebalance, members: dict[str, StoredMember]) -> dict[str,
     known = [members[each] for each in start.assigned or () if each in members]
     session = max((each.session_ms for each in known if each.session_ms), default=SESSION_MS)
     poll = max((each.rebalance_ms for each in known if each.rebalance_ms), default=POLL_MS)
-    heartbeat = min(HEARTBEAT_MS, session // 3)
     return {
         "session_timeout_ms": session,
         "rebalance_timeout_ms": poll,
-        "heartbeat_interval_ms": heartbeat,
+        "heartbeat_interval_ms": min(HEARTBEAT_MS, session // 3),
         "min_session_timeout_ms": min(session, 6_000),
     }
 
 
 def _group(start: PastRebalance, members: dict[str, StoredMember]) -> tuple[list[Json], list[Json]]:
     sizes = _counts(start)
-
-    def known(member: str) -> StoredMember:
-        return members.get(member) or StoredMember(member)
-
+    known = {each: members.get(each) or StoredMember(each) for each in start.assigned or ()}
     rows = [
         {
             "member_id": each,
-            "instance_id": known(each).instance_id,
-            "topic_names": [topic for topic in members[each].topics or () if topic in sizes] or None if each in members else None,
+            "instance_id": known[each].instance_id,
+            "topic_names": [topic for topic in known[each].topics or () if topic in sizes] or None,
             "owned_partitions": listed(partitions),
         }
         for each, partitions in (start.assigned or {}).items()
@@ -173,7 +163,7 @@ class _Replay:
             else:
                 went |= {"type": "member_restarts", "down_ms": at_ms - went["at_ms"]}
                 went |= {"new_member_id": member} if member != went["member_id"] else {}
-        elif kind in _GOES and name in self.present:
+        elif kind in GOES and name in self.present:
             before_ms = known.session_ms or 0 if kind == Why.SESSION else 0  # one that is not told cannot be taken off
             event = {"at_ms": max(0, at_ms - before_ms), "member_id": self.present.pop(name)}
             event["type"] = "member_crashes" if before_ms else "member_leaves"

@@ -6,17 +6,13 @@ from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from service.core.printable import counted, first_few, printable
-from service.histories.causes import Why
-from service.histories.course import PastRebalance
-from service.histories.names import MemberNames
+from service.histories.causes import GOES, Why
+from service.histories.events import MemberNames, PastRebalance
 
 PAUSE_MS: Final = 600_000
 """Between two steps of one deployment at most."""
 
 NAMED: Final = 5
-_GOES: Final = (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE)
-
-
 _LEFT: Final = (Why.LEAVE, Why.GONE)
 
 
@@ -45,7 +41,7 @@ def patterns(rebalances: list[PastRebalance], names: MemberNames) -> list[Patter
         for each in rebalances
         if each.before is None or each.before.members or not each.before.complete
         for cause in each.causes
-        if cause.kind in (Why.JOIN, *_GOES)
+        if cause.kind in (Why.JOIN, *GOES)
         for member in cause.members
     ]
     sizes = [each.after.count for each in rebalances if each.after is not None and each.after.count]
@@ -75,20 +71,13 @@ def _deployment(run: list[Act], half: float) -> Iterator[Pattern]:
     left = [name for name, times in goes.items() if times == 1 and not last[name].joins]
     after = [act for act in run[first_gone:] if act.joins and act.name not in goes]
     newly = run[first_gone - 1] if first_gone and run[first_gone - 1].name not in goes else None
-    for kind, names, sentence in (
-        ("rolling_restart", back, "Rolling restart: {} left and came back, one after the other"),
-        ("surge", left if newly else [], "Deployment with surge: new members joined before each of {} left"),
-        (
-            "rolling_restart",
-            left if not newly else [],
-            "Rolling restart: {} left, and others joined for them, one after the other",
-        ),
-    ):
-        if (
-            len(names) >= half
-            and (kind != "surge" or len(after) >= len(names) - 1)
-            and (names == back or len(after) >= len(names) - 1)
-        ):
+    told = [("rolling_restart", back, "Rolling restart: {} left and came back, one after the other")]
+    if len(after) >= len(left) - 1 and newly:
+        told.append(("surge", left, "Deployment with surge: new members joined before each of {} left"))
+    elif len(after) >= len(left) - 1:
+        told.append(("rolling_restart", left, "Rolling restart: {} left, and others joined for them, one after the other"))
+    for kind, names, sentence in told:
+        if len(names) >= half:
             theirs = {*names, *(act.name for act in after), *([newly.name] if newly else [])}
             evidence = [act for act in run[max(0, first_gone - 1) :] if act.name in theirs]
             yield _pattern(kind, names, evidence, sentence)

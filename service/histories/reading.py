@@ -10,11 +10,9 @@ from typing import BinaryIO, Final, NamedTuple, cast
 from service.core.clock import check_time
 from service.core.documents import Json
 from service.descriptions.topics_text import TopicsText
-from service.histories.broker_log import BrokerLog
-from service.histories.client_log import MARKS, ClientLog
 from service.histories.events import ToldEvent, TopicsTold
-from service.histories.records import RecordsOfGroup
-from service.histories.snapshots import Snapshots
+from service.histories.logs import MARKS, BrokerLog, ClientLog
+from service.histories.records import RecordsOfGroup, Snapshots
 from service.histories.times import DAY_CLOCK, DAY_MS
 
 BLOCK: Final = 1 << 20

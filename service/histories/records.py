@@ -33,7 +33,7 @@ from service.histories.events import (
     TopicsTold,
     is_first_epoch,
 )
-from service.histories.times import UTC_CLOCK, LineTime
+from service.histories.times import UTC_CLOCK, LineTime, stamp_of
 from service.wire.consumer_protocol import (
     MemberSubscription,
     TopicPartitions,
@@ -242,17 +242,18 @@ class RecordsOfGroup:
         return frozenset((row["topicId"], i) for row in rows for i in row["partitions"])
 
 
-OF_RECORDS: Final = (
+TEXTS: Final = (
     *("memberId", "groupInstanceId", "instanceId", "clientId", "clientHost", "rackId", "protocol", "leader", "topicId"),
-    *("serverAssignor", "subscribedTopicRegex"),
+    *("serverAssignor", "subscribedTopicRegex", "member_id", "instance_id", "client_id", "host", "rack_id", "assignor"),
+    *("topic_name", "topic_id", "taken_at"),
 )
-OF_SNAPSHOTS: Final = ("member_id", "instance_id", "client_id", "host", "rack_id", "assignor", "topic_name", "taken_at")
-TEXTS: Final = frozenset((*OF_RECORDS, *OF_SNAPSHOTS))
-TIMES: Final = frozenset(("timestamp", "currentStateTimestamp", "assignmentTimestamp"))
-NUMBERS: Final = frozenset(
-    ("generation", "epoch", "memberEpoch", "assignmentEpoch", "state", "group_epoch", "generation_id", *TIMES)
+TIMES: Final = ("timestamp", "currentStateTimestamp", "assignmentTimestamp")
+NUMBERS: Final = (
+    *("generation", "epoch", "memberEpoch", "assignmentEpoch", "state", "group_epoch", "generation_id", "partitions_count"),
+    *TIMES,
 )
-"""Members of records and snapshots whose values are texts, ms since 1970, and numbers."""
+UNBOUNDED: Final = ("metadataHash", "version")
+"""Members of records and snapshots whose values are texts, ms since 1970, other numbers, and numbers of 64 bits."""
 
 
 def check(value: Any, name: str = "") -> None:
@@ -266,17 +267,8 @@ def check(value: Any, name: str = "") -> None:
     elif isinstance(value, list):
         for inner in value:
             check(inner, name)
-    elif (
-        isinstance(value, int | float)
-        and type(value) is not bool
-        and name not in ("metadataHash", "version")
-        and not _is_number(value, 43 if name in TIMES else 31)
-    ):
+    elif type(value) is float or (type(value) is int and name not in UNBOUNDED and abs(value) >> (43 if name in TIMES else 31)):
         raise ValueError(f"{name} is {value}")
-
-
-def _is_number(value: float, bits: int) -> bool:
-    return type(value) is int and abs(value) < 1 << bits
 
 
 def _joined(row: Json, assignor: str) -> StoredMember:
@@ -353,3 +345,49 @@ def _printed(at_ms: int | None, key: Json, value: Json | None) -> tuple[int | No
     if number is None or not isinstance(data, dict):
         return None
     return at_ms, int(number), data, None if value is None else value["data"]
+
+
+# ---- snapshots ----------------------------------------------------------------------------------------------------
+
+MARK: Final = '"snapshot_version"'
+PIECES: Final = '{"group":', '{"topic":'
+"""How lines of the form ``jsonl`` begin that have a group or a topic; its first line has the time."""
+
+
+class Snapshots:
+    """Reads the lines of one group. topics : gets what they tell of topics; at : of the last snapshot"""
+
+    def __init__(self, group_id: str, source: int, topics: TopicsTold) -> None:
+        self.group_id, self.source, self.topics = group_id, source, topics
+        self.at: LineTime | None = None
+
+    def take(self, number: int, line: str) -> list[ToldEvent] | None:
+        """The group in the snapshot on a line; None if the line has none. Raises ValueError for a snapshot that is cut."""
+        if MARK not in line[:SHOWN] and not line.startswith(PIECES):
+            return None
+        document = json.loads(line)
+        whole = document.get("snapshot", document)
+        check({name: whole.get(name) for name in ("group", "groups", "taken_at")})
+        if "taken_at" in whole:
+            self.at = stamp_of(whole["taken_at"])
+        for row in [whole["topic"]] if "topic" in whole else whole.get("topics", ()):
+            told = {name: row.get(name) for name in ("topic_id", "topic_name", "partitions_count")}
+            check(told)
+            if all(told.values()):
+                self.topics.add(*told.values())
+        groups = [whole["group"]] if "group" in whole else whole.get("groups", ())
+        return [self._event(number, line, each) for each in groups if each["group_id"] == self.group_id and "members" in each]
+
+    def _event(self, number: int, line: str, group: Json) -> ToldEvent:
+        members = {each["member_id"]: _member(each) for each in group["members"]}
+        says = {"members": members, "assignor": group.get("assignor"), "protocol": group.get("group_protocol", "classic")}
+        epoch = group.get("group_epoch", group.get("generation_id"))
+        return ToldEvent(self.source, number, self.at, Kind.SEEN, line[:SHOWN], None, epoch, says)
+
+
+def _member(row: Json) -> StoredMember:
+    owned: frozenset[Partition] = frozenset(
+        (part["topic_name"], i) for part in row.get("owned_partitions") or () for i in part["partition_ids"]
+    )
+    names = row.get("instance_id"), row.get("client_id")
+    return StoredMember(row["member_id"], *names, tuple(row.get("topic_names") or ()), owned)

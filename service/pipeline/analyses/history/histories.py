@@ -11,9 +11,8 @@ from service.core.errors import InvalidQuestion
 from service.decisions.budget import Budget
 from service.decisions.rows.arrays import columns
 from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
-from service.histories.conclusions import conclusion
+from service.histories.conclusions import conclusion, row_of
 from service.histories.reading import HistorySource
-from service.histories.rows import row_of
 
 SCHEMA: Final = pa.schema(
     {

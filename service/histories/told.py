@@ -1,7 +1,8 @@
-"""How long partitions had no reader because of a rebalance: at least, and at most, as the coordinator sees it.
+"""What follows from a rebalance: what it moved, and for how long partitions had no reader.
 
-It begins when the first partition loses its reader, and ends when the coordinator gives out the assignment (or, of a consumer
-group, when the last member has its own). When a member reads its first record, no coordinator knows.
+The time without a reader is told by bounds, as the coordinator sees it. It begins when the first partition loses its reader and
+ends when the coordinator gives out the assignment, or, of a consumer group, when the last member has its own. When a member reads
+its first record, no coordinator knows.
 
 ============ ============================================== ====================================================================
 protocol     at least                                        at most
@@ -21,16 +22,51 @@ session time-out before, and those of one that did not poll for up to max.poll.i
 telling its coordinator why has not polled, is not told: librdkafka may leave no sooner than it is polled again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from service.histories.causes import Why, client_reason
-from service.histories.course import Cause, PastRebalance
-from service.histories.events import StoredMember
+from service.histories.causes import GOES, Why, client_reason
+from service.histories.checks import AssignorCheck
+from service.histories.events import Cause, MemberNames, Partition, PastRebalance, StoredMember
+
+
+class PastMoves(NamedTuple):
+    """Partitions of a rebalance.
+
+    moved : have another reader than the last that is known; of : how many are assigned
+    since : the number of the rebalance with which it is compared, the last before it whose assignment is known
+    """
+
+    moved: int
+    of: int
+    since: int
+
+
+def moves(rebalances: list[PastRebalance], names: MemberNames) -> Iterator[PastMoves | None]:
+    """Those of each rebalance; None where its assignment, or every earlier one, is not known.
+
+    A member that has started again is the same reader; a partition that nobody reads in between has moved when it is read again.
+    """
+    readers: dict[Partition, str] = {}
+    since: PastRebalance | None = None
+    for rebalance in rebalances:
+        if since is not None and since.life != rebalance.life:
+            readers, since = {}, None
+        if rebalance.assigned is None:
+            yield None
+            continue
+        if since is not None and since.by_id != rebalance.by_id:
+            readers, since = {}, None  # an id is not compared with a name
+        own = {partition: names(member) for member, partitions in rebalance.assigned.items() for partition in partitions}
+        moved = sum(readers.get(partition, name) != name for partition, name in own.items())
+        yield None if since is None else PastMoves(moved, len(own), since.number)
+        readers |= own
+        since = rebalance
+
 
 COOPERATIVE: Final = ("cooperative-sticky", "streams", "stream")
 EAGER: Final = ("range", "roundrobin", "sticky")
-_LOST: Final = (Why.LEAVE, Why.SESSION, Why.POLL, Why.TIMEOUT, Why.GONE)
 _UNHEARD: Final = {
     Why.SESSION: ("session_ms",),
     Why.POLL: ("rebalance_ms",),
@@ -73,14 +109,16 @@ def standstill(
         return WithoutReader(0 if rebalance.protocol == "consumer" and ended is None else None, None)
     began = open_ms if interrupted else rebalance.began_ms
     causes = [cause for each in (*interrupted, rebalance) for cause in each.causes]
-    since = _lost_at(rebalance, previous)
+    owned = {} if previous is None else previous.assigned or {}
+    lost_any = any(owned.get(member) for cause in rebalance.causes if cause.kind in GOES for member in cause.members)
+    since = rebalance.began_ms if lost_any else None  # else perhaps none that has gone had a partition
     lost = 0 if since is None else max(0, ended - since)
     whole = None if began is None else ended - began
     if rebalance.protocol == "consumer":
         least = 0 if joined is None or since is None else max(0, joined - since)
         return WithoutReader(least, _later(None if whole is None else max(whole, least), causes, members))
     told = [cause.kind for cause in causes if cause.kind != Why.UNKNOWN]
-    second, gone = Why.REVOCATION in told, any(kind in _LOST for kind in told)
+    second, gone = Why.REVOCATION in told, any(kind in GOES for kind in told)
     eager = WithoutReader(max(lost, 0 if joined is None else ended - joined), whole)
     revoked = previous.ended_ms if previous is not None and (second or not told) and not interrupted else began
     most = None if revoked is None else ended - revoked
@@ -92,15 +130,6 @@ def standstill(
     mosts = [each.most_ms for each in either]
     longest = None if None in mosts else max(most for most in mosts if most is not None)
     return WithoutReader(min(each.least_ms or 0 for each in either), _later(longest, causes, members))
-
-
-def _lost_at(rebalance: PastRebalance, previous: PastRebalance | None) -> int | None:
-    """Since when partitions of a member that has gone have no reader for sure; None: perhaps none of it had any."""
-    owned = None if previous is None else previous.assigned
-    gone = {member for cause in rebalance.causes if cause.kind in _LOST for member in cause.members}
-    if owned is None or not any(owned.get(member) for member in gone):
-        return None
-    return rebalance.began_ms
 
 
 def _later(most: int | None, causes: Iterable[Cause], members: dict[str, StoredMember]) -> int | None:
@@ -115,3 +144,53 @@ def _later(most: int | None, causes: Iterable[Cause], members: dict[str, StoredM
                 return None
             most += max(times)
     return most
+
+
+@dataclass(frozen=True)
+class Told:
+    """A rebalance, and what follows from it.
+
+    check : whether its assignor gives what it got; leads : the one whose second, cooperative step this is
+    """
+
+    rebalance: PastRebalance
+    standstill: WithoutReader
+    moves: PastMoves | None
+    check: AssignorCheck | None
+    leads: PastRebalance | None
+
+
+def told_of(
+    rebalances: list[PastRebalance],
+    members: dict[str, StoredMember],
+    names: MemberNames,
+    checks: dict[int, AssignorCheck | None],
+) -> list[Told]:
+    """What follows from each rebalance. members : what records tell of them; checks : by ``id``"""
+    moved = list(moves(rebalances, names))
+    found, interrupted, open_ms = list[Told](), list[PastRebalance](), None
+    seconds = [any(cause.kind == Why.REVOCATION for cause in each.causes) for each in rebalances]
+    for i, rebalance in enumerate(rebalances):
+        before = rebalances[i - 1] if i else None
+        previous = before if before and (before.life, before.number + 1) == (rebalance.life, rebalance.number) else None
+        leads = (found[-1].leads or previous) if seconds[i] and previous is not None else None
+        known = {**dict.fromkeys(COOPERATIVE, True), **dict.fromkeys(EAGER, False)}.get(rebalance.assignor or "")
+        cooperative = True if any(seconds[i : i + 2]) else known
+        if _is_interrupted(rebalance, rebalances[i + 1 : i + 2]):
+            began = previous.ended_ms if seconds[i] and previous is not None else rebalance.began_ms
+            bounds, open_ms = WithoutReader(0, 0), open_ms if interrupted else began
+            interrupted.append(rebalance)
+        else:
+            bounds = standstill(rebalance, previous, members, cooperative=cooperative, interrupted=interrupted, open_ms=open_ms)
+            interrupted = []
+        found.append(Told(rebalance, bounds.sound(), moved[i], checks.get(id(rebalance)), leads))
+    return found
+
+
+def _is_interrupted(rebalance: PastRebalance, following: list[PastRebalance]) -> bool:
+    """Did the next rebalance begin before this one had an assignment?"""
+    if not any(each.number == rebalance.number + 1 and each.began_ms for each in following):
+        return False
+    if rebalance.protocol == "consumer":
+        return bool(rebalance.began_ms) and rebalance.joined_ms is None and any(each.joined_ms for each in following)
+    return rebalance.ended_ms is None and rebalance.joined_ms is not None
