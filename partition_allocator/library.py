@@ -11,7 +11,7 @@ import numpy as np
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from partition_allocator.asking import Output, ask, ask_about_keys, ask_exactly
-from service.core.later import Later
+from service.core.registry import Later
 from service.http.json.codec import dumps, loads
 
 if TYPE_CHECKING:

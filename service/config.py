@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import re
 import resource
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from environs import Env, EnvValidationError
 from marshmallow.validate import OneOf, Range
 
-from service.core.similar import did_you_mean
+from service.core.printable import did_you_mean
 from service.decisions.budget import PREFIX, limit_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SERVICE_LINK: Final = re.compile(
     r"ALLOCATOR_(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"

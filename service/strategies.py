@@ -13,11 +13,10 @@ from service.clients import splits
 from service.core.assignors import KAFKAS, SINCE_4_0, plugins
 from service.core.assignors.model import Assignor
 from service.core.errors import UnknownStrategy
-from service.core.later import Later
 from service.core.placers import BUILT_IN, Placer
 from service.core.placers import plugins as placer_plugins
 from service.core.placers.draws import nothing_drawn
-from service.core.registry import Registry
+from service.core.registry import Later, Registry
 
 __all__ = ["GROUP_PROTOCOLS", "KAFKAS", "PLACERS", "TASK_PROTOCOLS", "Assignor", "Placer", "of_client"]
 

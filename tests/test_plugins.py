@@ -72,7 +72,7 @@ def environment(tmp_path_factory) -> dict[str, str]:
     twice = "lambda counts, subscriptions: {member: [('orders', 0)] for member in subscriptions}"
     source = (
         "from service.core.assignors import Assignor\n"
-        "from service.core.assignors.by_name import by_name\n"
+        "from service.core.assignors.model import by_name\n"
         f"twice = Assignor(name='twice', run=by_name({twice}), summary='')\n"
     )
     entry_points = {"twice": "allocator_faulty:twice", "absent": "allocator_faulty_absent:absent"}

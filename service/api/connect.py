@@ -14,7 +14,7 @@ from marshmallow import Schema, post_load, validate
 
 from service.clients.connect import TASK_BITS, LeaderState, Work, connector_of
 from service.core.kafka_versions import LATEST
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer
 from service.decisions.rows.arrays import columns
 from service.http import fields

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from service.api.forms import form_of
 from service.api.group_schemas import ELSEWHERE, GroupAssignmentSchema, read_body
-from service.core.measures.certificate import Certificate
-from service.core.measures.zone_traffic import ZoneTraffic
+from service.core.certificate import Certificate
+from service.core.measures import ZoneTraffic
 from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragged
 from service.decisions.groups.alternatives import Alternative, Settled, costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, GroupAnswer, GroupComparison, answer

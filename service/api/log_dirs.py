@@ -19,7 +19,7 @@ from marshmallow import Schema, post_load, validate
 from service.api.placements import ReassignedSchema, reassignment
 from service.api.reassignment_schemas import PATTERNS, PacedSchema, PlacedTopicSchema
 from service.api.reassignments import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, plan_document
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.core.ragged import taken
 from service.decisions.log_dirs.answer import LogDirAnswer, answer
 from service.decisions.log_dirs.question import LogDirQuestion

@@ -14,7 +14,7 @@ from marshmallow import Schema, post_load, validate
 
 from service.api.group_schemas import GroupAssignmentSchema, members_field, topics_field
 from service.api.rebalance_schemas import TimingSchema
-from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
+from service.core.measures import FIGURES, NOT_KNOWN
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, surely_meets

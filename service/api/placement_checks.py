@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
-from service.core.measures.broker_load import load_of
+from service.core.measures import load_of
 from service.core.model import NONE
 from service.decisions.placement_checks import CheckAnswer, CheckQuestion, answer
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers

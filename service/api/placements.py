@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.api.placement_schemas import ReplicaPlacementSchema
-from service.core.measures.broker_load import COUNTS, Load, rack_load
+from service.core.measures import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.decisions.placements.answer import PlacementAnswer, answer

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from service.api.groups import MemberAssignmentSchema, MovementSchema, RangeSchema, assignments_json
 from service.api.rebalance_schemas import GroupRebalancesSchema
-from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
+from service.core.measures import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
 from service.decisions.groups.tables import in_answer_order

@@ -13,7 +13,7 @@ from marshmallow import Schema, post_load, validate
 
 from service.clients.streams.model import TASK_BITS, TASK_ID
 from service.core.kafka_versions import LATEST
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.decisions.streams.question import StreamsQuestion
 from service.http import fields

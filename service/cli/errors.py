@@ -67,7 +67,7 @@ class PrintableGroup(click.Group):
         """The command that the arguments name. Raises UsageError, with the command that may have been meant."""
         name = args[0]
         if name not in self.list_commands(ctx) and not name.startswith("-"):
-            from service.core.similar import did_you_mean  # noqa: PLC0415 - the core is not needed otherwise
+            from service.core.printable import did_you_mean  # noqa: PLC0415 - the core is not needed otherwise
 
             ctx.fail(f"No such command {name!r}.{did_you_mean(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)

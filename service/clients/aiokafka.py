@@ -8,10 +8,9 @@ from typing import Final
 
 from service.clients.python_sticky import Library
 from service.core.assignors.model import Assignor
-from service.core.later import Later
-from service.core.registry import Implementation
+from service.core.registry import Implementation, Later
 
-classic_ranges = Later("service.core.assignors.classic.ranges")
+classic_ranges = Later("service.core.assignors.classic.range")
 classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
 names = Later("service.clients.names")
 sticky = Later("service.clients.python_sticky.sticky")

@@ -12,13 +12,12 @@ import numpy as np
 from service.clients.names import by_member_id, static_first
 from service.clients.python_sticky import Library
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.ranges import in_ranges, ranges_by
+from service.core.assignors.classic.range import in_ranges, ranges_by
 from service.core.assignors.model import Assignor
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.later import Later
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
-from service.core.registry import Implementation
+from service.core.registry import Implementation, Later
 
 # kafka-python's range: Kafka's algorithm without racks, over the members that its code remembers.
 #

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from service.core.similar import did_you_mean, meant
+from service.core.printable import did_you_mean, meant
 
 MAX_ERRORS: Final = 100
 """Most faults of one kind that one answer lists."""

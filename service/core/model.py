@@ -6,10 +6,9 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +16,12 @@ import numpy.typing as npt
 from service.core.frozen import frozen
 from service.core.jvm.sorting import java_order
 from service.core.kafka_versions import LATEST
-from service.core.measures.certificate import Certificate
 from service.core.printable import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from service.core.certificate import Certificate
 
 Int32s = npt.NDArray[np.int32]
 Float64s = npt.NDArray[np.float64]

@@ -6,16 +6,78 @@ lists, with one warning in the log, and does not affect other names. A built-in'
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from service.core.errors import LONGEST_NAME, AllocatorError, InvalidQuestion, PluginBrokeARule, PluginFailed, UnknownStrategy
 from service.core.kafka_versions import RELEASES, since
-from service.core.releases import exceeds, numbers, reaches
-from service.core.similar import LONGEST, words
+from service.core.printable import LONGEST, words
+
+# Modules that are imported when one of their functions is first called, so that a table of strategies imports none of them.
+
+_imported = cache(import_module)
+"""A module by its full name; Python's own look-up is a fortieth of a rebalance of a small group."""
+
+
+@dataclass(frozen=True)
+class Later:
+    """A module to be imported later; its attributes are its functions. module : its full name"""
+
+    module: str
+
+    def __getattr__(self, name: str) -> "LaterFunction":
+        """The function of that name, which is not looked up yet."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return LaterFunction(self.module, name)
+
+
+@dataclass(frozen=True)
+class LaterFunction:
+    """A function of a module to be imported later; equal to another of the same name, as strategies are compared."""
+
+    module: str
+    name: str
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """As the function."""
+        return self.__wrapped__(*arguments, **options)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function itself, whose signature is that of this one."""
+        function: Callable[..., Any] = getattr(_imported(self.module), self.name)
+        return function
+
+
+# Releases of clients as people write them: 2.12.1, v1.61.1, and 1.9 for any release that begins so.
+
+_RELEASE: Final = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,3})")
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """The numbers of a release; raises ValueError for a text that is none."""
+    match = _RELEASE.fullmatch(release)
+    if match is None:
+        raise ValueError(f"{release!r} is not a release")
+    return tuple(map(int, match[1].split(".")))
+
+
+def reaches(release: str, first: str) -> bool:
+    """Is the release this one or a later one? A shorter release is as late as it may be: 1.9 reaches 1.9.2."""
+    version = numbers(release)
+    return numbers(first)[: len(version)] <= version
+
+
+def exceeds(release: str, last: str) -> bool:
+    """Is every release that begins so later than this one?"""
+    return numbers(release) > numbers(last)
+
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from service.clients.connect import PROTOCOLS, TASK_BITS, ConnectAssignor, Leade
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.core.printable import counted
 from service.core.registry import released
 from service.decisions.budget import Budget, longest_text

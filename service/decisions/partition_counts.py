@@ -11,7 +11,7 @@ import pyarrow as pa
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.core.model import Int64s
 from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen

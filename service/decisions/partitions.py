@@ -13,10 +13,10 @@ from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import SERIALIZED, Column
-from service.core.measures.skew import Spread, distribution, spread
+from service.core.measures import Spread, distribution, spread
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
-from service.core.partitioners.explanation import explain
+from service.core.partitioners.allocation import explain
 from service.core.partitioners.model import Options
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures

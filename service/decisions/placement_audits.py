@@ -8,9 +8,7 @@ import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.measures.broker_load import Load, load_of
-from service.core.measures.skew import spread
-from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
+from service.core.measures import Load, ZoneTraffic, load_of, placed_traffic, spread
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged
 from service.core.ragged import taken
 from service.decisions.budget import Budget

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.core.documents import Json
-from service.core.releases import exceeds, reaches
+from service.core.registry import exceeds, reaches
 from service.strategies import BALANCED, GROUP_PROTOCOLS, REMOTE
 
 NONE, EMPTY, BYTES, MIXED = "none", "empty", "bytes", "mixed"

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.partitioners import PARTITIONERS
-from service.core.releases import reaches
+from service.core.registry import reaches
 from service.decisions.budget import Budget
 from service.decisions.partitions import PartitionsQuestion, answer
 from service.descriptions.model import Description

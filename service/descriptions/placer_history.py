@@ -15,7 +15,7 @@ from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
-from service.core.releases import reaches
+from service.core.registry import reaches
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers
 from service.descriptions.model import Description

@@ -20,7 +20,7 @@ from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from service.core.errors import AllocatorError, InvalidQuestion
-from service.core.similar import did_you_mean
+from service.core.printable import did_you_mean
 from service.http import error_handlers, problems
 from service.http.bodies import check_json, read_body
 from service.http.deciding import decide, request_budget

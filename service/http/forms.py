@@ -12,7 +12,7 @@ from marshmallow.fields import List, Nested
 
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST, since
-from service.core.measures.skew import Spread, spread
+from service.core.measures import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
 from service.core.registry import Strategy
 from service.decisions.budget import Budget

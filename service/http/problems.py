@@ -11,7 +11,7 @@ from marshmallow import Schema
 from marshmallow.fields import Nested
 
 from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, NoPlan, PluginError
-from service.core.similar import did_you_mean
+from service.core.printable import did_you_mean
 from service.http import fields
 from service.http.fields import faults_in
 from service.wire.errors import Unreadable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.clock import check_time
-from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.measures import ZoneTraffic, zone_traffic
 from service.core.ragged import transposed
 from service.planner.rebalances import final_rows, movement
 

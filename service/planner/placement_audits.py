@@ -11,11 +11,10 @@ import numpy as np
 from service.core.clock import check_time, looking
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
-from service.core.measures.broker_load import COUNTS, Load, load_of, rack_load, rows_of_topics
+from service.core.measures import COUNTS, Load, load_of, rack_load, rows_of_topics
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, PlacementRequest, Ragged
 from service.core.placers import Placer
-from service.core.placers.draws import Draws, agreeing, misfit
-from service.core.placers.draws.seeds import find_seed
+from service.core.placers.draws import Draws, agreeing, find_seed, misfit
 from service.core.printable import counted
 from service.planner.reassignments.model import GIVE_RACKS
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.kernels import kernel
-from service.core.measures.skew import Spread, occurrences, spread
+from service.core.measures import Spread, occurrences, spread
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import taken, transposed
 from service.planner.flows import Edges, cost, fill

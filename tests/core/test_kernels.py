@@ -14,7 +14,7 @@ import pytest
 from numba.core import event
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.measures.skew import spread
+from service.core.measures import spread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,7 +222,7 @@ import numpy as np
 from numba.core import entrypoints
 from numba.core.runtime.nrt import rtsys
 
-from service.core.measures.skew import spread
+from service.core.measures import spread
 
 print(spread(np.arange(3)).max, rtsys._init, entrypoints._already_initialized)
 """

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from service.core.assignors import plugins
-from service.core.assignors.by_name import Subscription, by_name
+from service.core.assignors.model import Subscription, by_name
 from service.core.errors import IllegalArgument, InvalidReplicationFactor, PluginBrokeARule, PluginFailed
 from service.core.jvm.random import JavaRandom
 from service.core.model import Assignment, Cluster, PlacementRequest, Ragged

@@ -15,7 +15,7 @@ from tests.support.plugins import install
 
 GOOD = """
 from service.core.assignors import Assignor
-from service.core.assignors.by_name import by_name
+from service.core.assignors.model import by_name
 
 def assign(partitions_per_topic, subscriptions):
     return {}

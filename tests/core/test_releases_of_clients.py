@@ -6,7 +6,7 @@ import pytest
 
 from service.clients import CLASSIC
 from service.core.errors import InvalidQuestion, KafkaAssignorFails, UnknownStrategy
-from service.core.releases import exceeds, reaches
+from service.core.registry import exceeds, reaches
 from service.strategies import GROUP_PROTOCOLS, of_client
 from tests.clients.harness import assert_agrees
 from tests.support import golden

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.similar import did_you_mean, words
+from service.core.printable import did_you_mean, words
 
 PLAN = ("partitioners", "partitions_counts", "current_partitions_count", "partition_ids", "max_skew", "keys")
 

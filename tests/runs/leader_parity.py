@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from service.core.errors import KafkaAssignorFails
-from service.core.releases import reaches
+from service.core.registry import reaches
 from service.strategies import GROUP_PROTOCOLS
 from tests.runs.client_groups import Answer, Body, Differs, answer_of, answered, in_order, rebalances
 from tests.support.clients import Library, kafkajs, of_go, of_python, older_of_go

@@ -13,14 +13,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from threading import Timer
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from service.core.releases import reaches
+from service.core.registry import reaches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CRATES: Final = {"1.6.0": "3.0.0", "1.9.2": "4.3.0", "2.12.1": "4.10.0"}
 """Releases of librdkafka, and of the crate that has their sources."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from service.core.measures.zone_traffic import CLOSEST
+from service.core.measures import CLOSEST
 from service.report.numbers import duration, number
 
 if TYPE_CHECKING:

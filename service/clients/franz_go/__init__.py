@@ -10,13 +10,12 @@ import numpy as np
 
 from service.clients.names import static_first
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.ranges import ranges_by
+from service.core.assignors.classic.range import ranges_by
 from service.core.assignors.model import Assignor
 from service.core.kernels import kernel
-from service.core.later import Later
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
-from service.core.registry import Implementation
+from service.core.registry import Implementation, Later
 
 # franz-go's range with ``BalanceRacks``, a rule of its own for racks; without, it is Kafka's before KIP-881.
 #

@@ -13,14 +13,12 @@ import numpy as np
 
 from service.clients.names import byte_ranks
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.range import co_partitioned, owners_on_racks, where_racks_matter
-from service.core.assignors.classic.ranges import in_ranges
+from service.core.assignors.classic.range import co_partitioned, in_ranges, owners_on_racks, where_racks_matter
 from service.core.assignors.model import Assignor
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
-from service.core.later import Later
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
-from service.core.registry import Implementation
+from service.core.registry import Implementation, Later
 
 # In which order librdkafka's members stand.
 #

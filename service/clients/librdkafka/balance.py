@@ -25,7 +25,7 @@ import numpy as np
 
 from service.clients.names import byte_ranks
 from service.clients.standings import Standings
-from service.core.assignors.classic.sticky.fullest import from_the_fullest
+from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.clock import looking
 from service.core.model import NONE, Group, Int32s, Ragged
 

@@ -26,14 +26,13 @@ import numpy as np
 from service.clients.names import by_bytes, byte_ranks
 from service.clients.python_sticky.reassign import THROWN, even_out
 from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.assignors.classic.sticky.cooperative import parted
-from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.former_claims import newest_two
-from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.assignors.classic.sticky.general import keep, topic_by_topic
 from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, nearly_equal, set_aside
-from service.core.assignors.classic.sticky.state import State
+from service.core.assignors.classic.sticky.state import State, fill
 from service.core.clock import check_time, current_deadline, in_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, first_occurrences

@@ -16,10 +16,9 @@ from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.model import Assignor
 from service.core.clock import check_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
-from service.core.later import Later
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, rows_and_places
-from service.core.registry import Implementation
+from service.core.registry import Implementation, Later
 
 # sarama's roundrobin: all partitions dealt in turn, in the order of their names as texts.
 #
@@ -130,7 +129,7 @@ def _texts(group: Group) -> list[str]:
     return [f"{name}-{i}" for name, count in zip(group.topics.names, counts, strict=True) for i in range(count)]
 
 
-classic_ranges = Later("service.core.assignors.classic.ranges")
+classic_ranges = Later("service.core.assignors.classic.range")
 sticky = Later("service.clients.sarama.sticky")
 
 RELEASES: Final = ("1.27.0", "1.28.0", "1.34.0", "1.35.0", "1.43.3", "1.60.0", "1.61.1")

@@ -33,8 +33,8 @@ import numpy.typing as npt
 from service.clients.names import byte_ranks
 from service.clients.standings import Standings
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
+from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.assignors.classic.sticky.cooperative import withholding
-from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.clock import looking, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen, Ragged

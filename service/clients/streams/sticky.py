@@ -18,14 +18,16 @@ account the offsets that members report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup
 from service.core.clock import check_time
-from service.core.jvm.names import in_hash_order
+from service.core.jvm.ordering import in_hash_order
 from service.core.jvm.priority_queue import PriorityQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 TIMED: Final = 1_000
 """Tasks between two looks at the clock."""

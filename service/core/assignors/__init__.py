@@ -7,8 +7,7 @@ from typing import Any, Final
 from service.core.assignors.classic.sticky.rules import COOPERATIVE, STICKY, Rules
 from service.core.assignors.model import Assignor
 from service.core.kafka_versions import LATEST
-from service.core.later import Later
-from service.core.registry import Implementation
+from service.core.registry import Implementation, Later
 
 __all__ = ["KAFKAS", "SINCE_4_0", "Assignor"]
 

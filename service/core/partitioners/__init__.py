@@ -25,7 +25,7 @@ from service.core.partitioners.allocation import (
 )
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
-from service.core.partitioners.hash_codes import ARRAY, OBJECT, STRING
+from service.core.partitioners.hash_codes import ARRAY, NO_NULL, OBJECT, SPARK_NULL, STRING, WHOLE_NUMBER, ZERO, as_empty
 from service.core.partitioners.hashing_rule import Hash, Sign
 from service.core.partitioners.infinispan_murmur3 import INFINISPAN
 from service.core.partitioners.kafkajs_legacy import LEGACY
@@ -34,10 +34,8 @@ from service.core.partitioners.md5 import MD5, RANGES
 from service.core.partitioners.model import AS_NULL, HASH_BITS, HASHED, Answer, ExplicitRule, NullRule, Partitioner, Question
 from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
 from service.core.partitioners.murmur3 import CASSANDRA, MAXWELL, MURMUR3, SPARK
-from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
 from service.core.partitioners.parts import SUM_OF_HASH_CODES, SUM_OF_MURMUR3, XOR_OF_CRC32
 from service.core.partitioners.phash2 import PHASH2
-from service.core.partitioners.whole_numbers import WHOLE_NUMBER
 from service.core.registry import Implementation, Registry
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.measures.broker_load import Load, distinct_in_rows, load_of, racks_of
+from service.core.measures import Load, distinct_in_rows, load_of, racks_of
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import striped
 

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from service.core.assignors import Assignor
+from service.core.certificate import Certificate
 from service.core.clock import looking
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, LimitExceeded, PluginError
-from service.core.measures.certificate import Certificate
-from service.core.measures.skew import Spread, spread, weighted_load
-from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.measures import Spread, ZoneTraffic, spread, weighted_load, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.decisions.groups.question import GroupQuestion, strategy, variations

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.measures.skew import weighted_load
-from service.core.measures.zone_traffic import NOT_KNOWN, ZoneTraffic, read_nearby, zone_traffic
+from service.core.measures import NOT_KNOWN, ZoneTraffic, read_nearby, weighted_load, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
 from service.core.printable import counted, first_few
 from service.decisions.figures import Figures

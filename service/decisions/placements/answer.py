@@ -5,8 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.measures.broker_load import Load, load_of, racks_of, rows_of_topics
-from service.core.measures.zone_traffic import NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
+from service.core.measures import (
+    NOT_KNOWN,
+    Load,
+    ZoneTraffic,
+    load_of,
+    placed_traffic,
+    racks_of,
+    read_nearby,
+    rows_of_topics,
+)
 from service.core.model import Cluster
 from service.core.placers import Placer
 from service.core.printable import counted

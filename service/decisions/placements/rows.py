@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.measures.broker_load import load_of
+from service.core.measures import load_of
 from service.core.model import LARGEST, NONE, SMALLEST, BrokerLoad, Cluster, Int32s, Ragged, indices_in
 from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.rows.numbers import in_range

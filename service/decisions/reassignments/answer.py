@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import NoPlan
-from service.core.measures.zone_traffic import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
+from service.core.measures import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
 from service.core.printable import counted
 from service.decisions.figures import Figures
 from service.decisions.reassignments.question import ReassignmentQuestion, id_of, read

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.measures.zone_traffic import read_nearby
+from service.core.measures import read_nearby
 from service.core.printable import all_of, counted, first_few, printable
 from service.decisions.rebalances.question import EAGER, rebalance_protocol_of
 

@@ -24,7 +24,7 @@ from service.clients.streams.model import (
 )
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.core.model import Int64s
 from service.core.printable import counted
 from service.core.registry import released

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from service.clients.connect import LeaderState, Round, Work, assign, connector_of
 from service.core.documents import Json
-from service.core.jvm.names import in_hash_order
+from service.core.jvm.ordering import in_hash_order
 from service.decisions.connect import ConnectorNames
 
 NOW: Final = 1

@@ -10,7 +10,7 @@ import numpy as np
 from service.core.clock import check_time, reserve
 from service.core.keys import columns
 from service.core.keys.columns import Column
-from service.core.measures.skew import Spread, occurrences, spread
+from service.core.measures import Spread, occurrences, spread
 from service.core.model import Int32s, Int64s
 from service.core.partitioners.model import Partitioner
 from service.planner.attribution import equivalents

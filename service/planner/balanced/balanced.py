@@ -25,11 +25,11 @@ from typing import Final
 
 import numpy as np
 
+from service.core.certificate import Certificate, Objective
 from service.core.clock import reserve_in_turn
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
-from service.core.measures.certificate import Certificate, Objective
-from service.core.measures.skew import occurrences, weighted_load
+from service.core.measures import occurrences, weighted_load
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import grouped

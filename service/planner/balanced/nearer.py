@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.members import on_rack
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.planner.balanced.exchanges import LOOK_UP, Items, lists, reads

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.measures.broker_load import Load, distinct_in_rows
+from service.core.measures import Load, distinct_in_rows
 from service.core.model import NONE
 from service.core.printable import all_of, counted
 from service.core.ragged import taken

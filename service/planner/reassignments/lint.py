@@ -31,7 +31,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.errors import MAX_ERRORS, Infeasible
-from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
+from service.core.measures import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted
 from service.core.ragged import taken

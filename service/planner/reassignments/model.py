@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from service.core.clock import check_time
-from service.core.measures.broker_load import load_of, racks_of
+from service.core.measures import load_of, racks_of
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
 from service.core.printable import first_few
 from service.core.ragged import taken, transposed

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
-from service.core.measures.broker_load import Load
+from service.core.measures import Load
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted, first_few
 from service.planner.reassignments.batches.model import Batches, BatchTiming, Detour, Pace, Steps

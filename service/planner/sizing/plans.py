@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.measures.skew import Spread, spread
+from service.core.measures import Spread, spread
 from service.core.model import Int64s
 from service.core.printable import counted
 from service.planner.sizing.counter import KeyCounter, Moved, hashing_rule

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.measures.skew import spread, weighted_load
-from service.core.measures.zone_traffic import zone_traffic
+from service.core.measures import spread, weighted_load, zone_traffic
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped, transposed
 from service.planner.member_ids import IdDraw

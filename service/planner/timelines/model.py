@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.measures.skew import Spread
-    from service.core.measures.zone_traffic import ZoneTraffic
+    from service.core.measures import Spread, ZoneTraffic
     from service.core.model import Bools, Float64s, Group, Int32s, Ragged
     from service.planner.rebalances import Movement
 

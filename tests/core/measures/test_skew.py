@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.measures.skew import Spread, spread
+from service.core.measures import Spread, spread
 
 HELD = st.lists(st.integers(0, 10**6), max_size=20)
 

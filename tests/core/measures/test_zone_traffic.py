@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.measures.zone_traffic import placed_traffic
+from service.core.measures import placed_traffic
 from service.core.model import NONE, Cluster, Ragged
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidQuestion
 from service.core.jvm.random import JavaRandom
 from service.core.partitioners import PARTITIONERS, Question, allocate, check_options, hashing_rule
+from service.core.partitioners.allocation import explain
 from service.core.partitioners.counting import _emptiest
 from service.core.partitioners.drawing import _sticky_turns
-from service.core.partitioners.explanation import explain
 from service.core.partitioners.explicit import IllegalArgumentException, TimeoutException
+from service.core.partitioners.hash_codes import NO_NULL
 from service.core.partitioners.model import AS_NULL
-from service.core.partitioners.nulls import NO_NULL
 from tests.reference import partitioning as twins
 from tests.support.questions import ask, keys_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import xor
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -14,13 +15,15 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.keys import columns
 from service.core.keys.columns import rows_of_keys
-from service.core.model import Int32s, Keys
 from service.core.partitioners import PARTITIONERS, lookup3, md5
-from service.core.partitioners.explanation import explain
+from service.core.partitioners.allocation import explain
 from service.core.partitioners.model import HASH_BITS
 from service.core.partitioners.parts import parts_of
 from tests.reference import hashes as twins
 from tests.support.questions import ask, keys_of, question
+
+if TYPE_CHECKING:
+    from service.core.model import Int32s, Keys
 
 PARTS = st.lists(st.lists(st.binary(max_size=5).map(lambda part: part.replace(b"\x1f", b"")), min_size=1, max_size=4), max_size=9)
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from service.core.jvm.random import JavaRandom
 from service.core.model import Cluster, Int32s, PlacementRequest
-from service.core.placers.draws import Draws
-from service.core.placers.draws.seeds import find_seed
+from service.core.placers.draws import Draws, find_seed
 from service.strategies import PLACERS
 from tests.core.placers.test_audit import cluster_of
 from tests.reference import every_draw

@@ -1,14 +1,83 @@
 """From a placement back to what its placer drew: the inverse of the placers that draw at random."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from service.core.jvm.random import JavaRandom
-from service.core.model import Cluster, Int32s, PlacementRequest
+from service.core.jvm.random import JavaRandom, RandomState, next_int_below
+from service.core.kernels import inner_kernel, kernel
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest
+
+# A seed of java.util.Random that gives some draws.
+#
+# The generator's first draw shows 31 of its 48 bits, so that a state can be made for any value of the first draw: only its
+# other bits are tried. Neighbouring seeds would be a bad choice: they hardly differ in their first draws.
+
+TRIES: Final = 1 << 18
+"""Seeds that are tried. It takes 10 ms if the placement is compared for few of them."""
+
+
+_MULTIPLIER: Final = 0x5DEECE66D
+_ADDEND: Final = 0xB
+_BITS: Final = 48
+_INVERSE: Final = np.uint64(pow(_MULTIPLIER, -1, 1 << _BITS))
+_MASK: Final = np.uint64((1 << _BITS) - 1)
+_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def find_seed(sequence: Sequence[tuple[int, int]], gives: Callable[[JavaRandom], bool], comparisons: int) -> int | None:
+    """The first seed, of those tried, whose draws are ``sequence`` and for which ``gives`` is true; None if there is none.
+
+    sequence : ``(bound, value)`` for each ``nextInt(bound)``, at least one; value NONE: any
+    comparisons : how often ``gives`` is asked at most
+    """
+    bounds, values = (np.array(column, np.int32) for column in zip(*sequence, strict=True))
+    number = 0
+    for _ in range(comparisons):
+        number, state = _next_seed(bounds, values, number)
+        if number < 0:
+            return None
+        seed = int(state) ^ _MULTIPLIER
+        if gives(JavaRandom(seed)):
+            return seed
+        number += 1
+    return None
+
+
+@kernel
+def _next_seed(bounds: Int32s, values: Int32s, number: int) -> tuple[int, np.uint64]:
+    """The next number from ``number`` on whose state gives the draws, and that state; -1 if TRIES are reached."""
+    state = np.empty(1, np.uint64)
+    for i in range(number, TRIES):
+        first = _state_before(int(bounds[0]), int(values[0]) if values[0] != NONE else i % int(bounds[0]), np.uint64(i))
+        state[0] = first
+        if _draws(state, bounds, values):
+            return i, first
+    return -1, np.uint64(0)
+
+
+@inner_kernel
+def _draws(state: RandomState, bounds: Int32s, values: Int32s) -> bool:
+    for i in range(len(bounds)):
+        drawn = next_int_below(state, bounds[i])
+        if values[i] != NONE and values[i] != drawn:
+            return False
+    return True
+
+
+@inner_kernel
+def _state_before(bound: int, value: int, number: np.uint64) -> np.uint64:
+    """State ``number`` of those before a ``nextInt(bound)`` that gives ``value``."""
+    mixed = (number + np.uint64(1)) * _SPREAD
+    wide = np.int64(bound)
+    choice = np.int64(mixed >> np.uint64(20)) % ((1 << 31) // wide)
+    # Java takes the high bits for a power of two, and the remainder for any other bound.
+    bits = value * ((1 << 31) // wide) + choice if wide & (wide - 1) == 0 else value + wide * choice
+    after = (np.uint64(bits) << np.uint64(17)) | (mixed >> np.uint64(47))
+    return ((after - np.uint64(_ADDEND)) * _INVERSE) & _MASK
 
 
 @dataclass(frozen=True)

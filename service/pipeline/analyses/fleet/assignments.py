@@ -19,7 +19,7 @@ import pyarrow as pa
 from service.core.clock import limited
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
-from service.core.measures.zone_traffic import NOT_KNOWN
+from service.core.measures import NOT_KNOWN
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy

@@ -13,8 +13,7 @@ from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, Plu
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
-from service.core.measures.broker_load import Load, load_of, rows_of_topics
-from service.core.measures.zone_traffic import NOT_KNOWN, placed_traffic
+from service.core.measures import NOT_KNOWN, Load, load_of, placed_traffic, rows_of_topics
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indices_in
 from service.core.placers.audit import Audit, audit
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.pipeline.analyses.fleet import assignments, placements
 from service.pipeline.analyses.fleet.assignments import WRONG_ROW
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.measures.broker_load import COUNTS, Load
+from service.core.measures import COUNTS, Load
 from service.report.numbers import duration, number, size
 from service.report.pages import COLORS, LABELLED, Figure, FigureRow, Report, Section, Table, chart
 

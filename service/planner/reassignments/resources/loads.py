@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from service.core.measures.broker_load import Load, load_of
+from service.core.measures import Load, load_of
 from service.planner.reassignments.evenness import band, fewest_copied, least_squares, squares, that_stay
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
 from service.planner.reassignments.sets import Permits

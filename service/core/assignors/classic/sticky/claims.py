@@ -15,12 +15,24 @@ from functools import cached_property
 
 import numpy as np
 
-from service.core.assignors.classic.racks import racks_matter
+from service.core.assignors.classic.members import racks_matter
 from service.core.jvm.hashing import member_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Ragged, offsets_of, ranks_of
-from service.core.ragged import PIECE, ascending, rows_and_places
+from service.core.ragged import PIECE, ascending, grouped, rows_and_places
+
+# The order in which the first sticky assignors look at what members own: that of those with the most first.
+
+
+def from_the_fullest(owners: Int32s, ranks: Int32s) -> Int32s:
+    """int32[items]: again and again the owner with the most items left gives its first one, of equals the last by rank.
+
+    owners : int32[items], of each; ranks : int32[owners]
+    """
+    lists = grouped(owners, len(ranks))
+    left = np.repeat(lists.offsets[1:], lists.lengths()) - np.arange(len(owners), dtype=np.int32)
+    return lists.values[np.argsort(-(left * np.int64(len(ranks)) + ranks[lists.row_of_each_value()]))]
 
 
 @dataclass(frozen=True)

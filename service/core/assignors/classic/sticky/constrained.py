@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.members import on_rack
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel

@@ -13,11 +13,34 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of
 from service.core.jvm.ordering import DEFAULT_CAPACITY, HEAD, KEY_COLUMNS, doubled, empty, enter, remove, threshold
 from service.core.jvm.red_black import SPREAD, Rows
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Group, Int32s
+
+# Pairs of members between which partitions of a topic have moved, by hash: open addressing.
+
+TOPIC: Final = 0
+SOURCE: Final = 1
+OWNER: Final = 2
+"""The first columns of the rows of pairs: the topic, from whom, and to whom."""
+
+
+@inner_kernel
+def place_of(pairs: Rows, slots: Int32s, topic: int, source: int, owner: int) -> int:
+    """Where the pair is in ``slots``, or the free place where it would be.
+
+    pairs : int32[..., 3 columns or more]; slots : int32[...], rows of ``pairs``, NONE where free; a power of two
+    """
+    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(owner)
+    place = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & (len(slots) - 1)
+    while slots[place] != NONE:
+        row = pairs[slots[place]]
+        if row[TOPIC] == topic and row[SOURCE] == source and row[OWNER] == owner:
+            break
+        place = (place + 1) & (len(slots) - 1)
+    return int(place)
+
 
 SIZE: Final = 3
 BUCKETS: Final = 4

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.members import on_rack
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, first_of, move, opposite
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, Deadline, is_over

@@ -12,14 +12,15 @@ since 3.5  claims.py                     constrained.py                  1 (KAFK
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from service.core.later import Later
+from service.core.registry import Later
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from service.core.assignors.classic.sticky.claims import Claims
     from service.core.assignors.classic.sticky.constrained import Constrained
     from service.core.model import Group
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 claims = Later("service.core.assignors.classic.sticky.claims")
 constrained = Later("service.core.assignors.classic.sticky.constrained")
 former_claims = Later("service.core.assignors.classic.sticky.former_claims")
-former_constrained = Later("service.core.assignors.classic.sticky.former_constrained")
+former_constrained = Later("service.core.assignors.classic.sticky.former_claims")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.measures.skew import spread
+from service.core.measures import spread
 from service.core.model import Int64s
 from service.decisions.rows.arrays import columns
 from service.pipeline.analyses.skew.scan import SkewResult, SkewScan
