@@ -11,11 +11,10 @@ from service.core.clock import check_time, looking, reserve
 from service.core.model import Bools, Keys
 from service.decisions.decodings import GROUP_RECORD, DecodingAnswer, RecordsToDecode
 from service.http.json.codec import LongText, dumps, enclosed
-from service.wire.coordinator_records import CoordinatorRecord
+from service.wire.coordinator_records import UNREAD, VALUE, CoordinatorRecord, RecordTexts
 from service.wire.errors import Unreadable
 from service.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits
 from service.wire.reader import uuid_text
-from service.wire.record_texts import UNREAD, VALUE, RecordTexts
 from service.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 
 COLUMN_BYTES: Final = 120

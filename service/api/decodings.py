@@ -37,13 +37,11 @@ from service.http.fields import Array, Columns, Name, TopicName, budget, short
 from service.http.forms import AnswerSchema, Form, Operation, topic_of_a_snapshot
 from service.http.json.codec import enclosed
 from service.http.parsers import ArrowBody
-from service.wire.connect_groups import assignment_document, work_document
-from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata
+from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata, assignment_document, work_document
 from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
-from service.wire.coordinator_records import CoordinatorRecord
+from service.wire.coordinator_records import CoordinatorRecord, RecordTexts
 from service.wire.members import group_request, member_document, owned_partitions
 from service.wire.offsets_topic import OffsetsTopic
-from service.wire.record_texts import RecordTexts
 
 RECORD_BYTES: Final = 400
 """Memory for each record of a list beside its bytes: as Python strings, as bytes and as columns."""

@@ -10,8 +10,8 @@ from importlib.resources import files
 from itertools import count, islice
 from typing import Final
 
-from service.conformance.expected import Expected
 from service.conformance.program import NoAnswer, Program
+from service.conformance.shrinking import Expected
 from service.conformance.subjects import Subject
 from service.core.documents import Json
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from service.conformance import coordinator_groups, groups, shrinking
 from service.conformance.connect import PROTOCOL, ConnectSubject
-from service.conformance.expected import Expected, TopicPartition, failing, named_members
+from service.conformance.shrinking import Expected, TopicPartition, failing, named_members
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner

@@ -61,13 +61,13 @@ def since(release: str) -> tuple[str, ...]:
 
 
 FORMATTERS_3_9: Final = "3.9.1"
-"""The release that stands for the formatters of 3.9 (``wire/formatters/of_3_9.py``, ``wire/formatters/scala.py``)."""
+"""The release that stands for the formatters of 3.9 (``wire/formatters.py``)."""
 
 FORMATTERS_3_4: Final = "3.4.1"
-"""The release that stands for the formatters of 3.4, those that 3.9 deprecates (``wire/formatters/scala.py``)."""
+"""The release that stands for the formatters of 3.4, those that 3.9 deprecates (``wire/formatters.py``)."""
 
 FORMATTERS_2_8: Final = "2.8.2"
-"""The release that stands for the formatters of 2.8 (``wire/formatters/scala.py``)."""
+"""The release that stands for the formatters of 2.8 (``wire/formatters.py``)."""
 
 WITHOUT_SHARE_GROUPS: Final = (FORMATTERS_3_9, FORMATTERS_3_4, FORMATTERS_2_8, "0.10.2.1")
 

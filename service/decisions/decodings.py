@@ -8,6 +8,7 @@ from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTE
 from service.core.model import Keys
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.wire import formatters as printed
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata, read_worker_assignment, read_worker_metadata
 from service.wire.consumer_protocol import (
     MemberAssignment,
@@ -18,13 +19,16 @@ from service.wire.consumer_protocol import (
     read_sticky_user_data,
     read_subscription,
 )
-from service.wire.coordinator_records import CoordinatorRecord, read_group_record, read_share_group_state_record
+from service.wire.coordinator_records import (
+    CoordinatorRecord,
+    RecordTexts,
+    read_group_record,
+    read_records,
+    read_share_group_state_record,
+)
 from service.wire.errors import Printed, Unreadable
-from service.wire.formatters import lines as printed
-from service.wire.formatters.of_3_9 import lines_of_group_record
-from service.wire.formatters.scala import OF_2_8, SINCE_3_4, scala_lines_of_group_record
+from service.wire.formatters import OF_2_8, SINCE_3_4, lines_of_group_record, scala_lines_of_group_record
 from service.wire.offsets_topic import OffsetsTopic, read_offsets_topic
-from service.wire.record_texts import RecordTexts, read_records
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 OFFSETS_TOPIC: Final = "offsets_topic"

@@ -11,8 +11,7 @@ from service.descriptions.group_tools import STREAMS
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description
 from service.descriptions.subscriptions import partition_counts, with_subscriptions
-from service.wire.connect_groups import connect_request
-from service.wire.connect_protocol import CONNECT
+from service.wire.connect_protocol import CONNECT, connect_request
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")

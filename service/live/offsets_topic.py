@@ -21,7 +21,7 @@ from kafka.protocol.metadata import MetadataRequest
 from service.core.documents import Json
 from service.core.printable import counted
 from service.live.client import ClusterClient, kafka_error, reason
-from service.live.not_known import NotKnown
+from service.live.errors import NotKnown
 from service.live.records import open_consumer
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable

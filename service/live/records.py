@@ -8,19 +8,21 @@ Source: org.apache.kafka.common.compress, and org.xerial.snappy.SnappyInputStrea
 from __future__ import annotations
 
 import struct
+import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from kafka import KafkaConsumer, codec
+from kafka import KafkaConsumer, TopicPartition, codec
 from kafka import errors as kafka_errors
 from kafka.record import default_records, legacy_records
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from service.live.client import ClusterClient, reason
+from service.live.errors import ClusterError
 
-    from service.live.client import ClusterClient
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES: Final = 16
@@ -76,3 +78,47 @@ def install() -> None:
 
 
 install()
+
+
+# A sample of a topic's newest records: each key, and the partition that it was written to.
+
+SECONDS: Final = 10.0
+"""The longest time for one topic."""
+
+
+def sample_keys(client: ClusterClient, topic: Mapping[str, Any], count: int) -> list[tuple[bytes, int]]:
+    """About ``count`` records with a key, equally many of each partition: the key and the partition.
+
+    topic : of a snapshot
+    Raises ClusterError if the topic cannot be read, or the client has no time left.
+    """
+    if not client.seconds_left:
+        raise ClusterError(f"{topic['topic_name']}: the time limit has expired.")
+    begins: Sequence[int | None] = topic.get("log_start_offsets", ())
+    ends: Sequence[int | None] = topic.get("log_end_offsets", ())
+    share = -(-count // max(1, len(ends)))
+    ranges = {
+        TopicPartition(topic["topic_name"], i): (max(begin, end - share), end)
+        for i, (begin, end) in enumerate(zip(begins, ends, strict=False))
+        if begin is not None and end is not None and begin < end
+    }
+    if not ranges:
+        return []
+    try:
+        return list(_records(client, ranges))
+    except kafka_errors.KafkaError as error:
+        raise ClusterError(f"{topic['topic_name']}: {reason(error)}") from None
+
+
+def _records(client: ClusterClient, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[tuple[bytes, int]]:
+    """The records with a key. ranges : the first offset of each partition, and the one after the last"""
+    with open_consumer(client) as consumer:
+        consumer.assign(list(ranges))
+        for partition, (begin, _) in ranges.items():
+            consumer.seek(partition, begin)
+        until = time.monotonic() + min(SECONDS, client.seconds_left)
+        left = set(ranges)
+        while left and time.monotonic() < until:
+            for records in consumer.poll(500).values():
+                yield from ((record.key, record.partition) for record in records if record.key is not None)
+            left = {partition for partition in left if consumer.position(partition) < ranges[partition][1]}

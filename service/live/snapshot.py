@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from service.core.documents import Json
 from service.live.client import ClusterClient
+from service.live.errors import NotKnown
 from service.live.groups import add_committed_offsets, describe_groups, list_groups
-from service.live.not_known import NotKnown
 from service.live.offsets_topic import add_coordinator_state
 from service.live.topics import (
     EARLIEST,

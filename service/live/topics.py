@@ -23,8 +23,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from service.core.documents import Json
 from service.live.client import NO_ERROR, PAUSE_SECONDS, ClusterClient, kafka_error, reason
-from service.live.errors import Unreachable
-from service.live.not_known import NotKnown
+from service.live.errors import NotKnown, Unreachable
 
 EARLIEST: Final = -2
 LATEST: Final = -1

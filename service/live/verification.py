@@ -31,7 +31,7 @@ from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, r
 from service.descriptions.bodies import group_assignment, picked, placement_audit, with_lag
 from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
-from service.live.connect.verification import check_connect_group
+from service.live.connect import check_connect_group
 from service.live.findings import Finding
 from service.planner.placement_audits import audit, history
 from service.strategies import GROUP_PROTOCOLS, PLACERS, REMOTE

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.wire.errors import BufferUnderflow, Schema, Unreadable
-from service.wire.messages import Message
 from service.wire.reader import Document, read_message, read_version
-from service.wire.schemas import ASSIGNMENT, COOPERATIVE_STICKY_USER_DATA, STICKY_USER_DATA, SUBSCRIPTION
+from service.wire.schemas import ASSIGNMENT, COOPERATIVE_STICKY_USER_DATA, STICKY_USER_DATA, SUBSCRIPTION, Message
 
 TopicPartitions = tuple[tuple[str, tuple[int, ...]], ...]
 """Topic names with partition ids, in the order of the bytes; a topic may appear more than once."""

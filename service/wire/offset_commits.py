@@ -14,10 +14,9 @@ from service.core.clock import check_time
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.keys.codecs import copy_rows
 from service.core.model import Int32s, Int64s, KeyArrays, Keys, offsets_of
-from service.wire import schema_tables as table
+from service.wire import spans as table
 from service.wire import spans as wire
-from service.wire.schema_tables import FIELDS, GROUP_TABLES, Tables
-from service.wire.spans import Arrays, MessageReading
+from service.wire.spans import FIELDS, GROUP_TABLES, Arrays, MessageReading, Tables
 
 Int8s = npt.NDArray[np.int8]
 

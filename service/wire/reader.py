@@ -11,11 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.clock import check_time
-from service.wire import schema_tables as table
 from service.wire import spans
 from service.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
-from service.wire.messages import ArrayType, BytesType, Message
-from service.wire.schema_tables import FIELDS, GROUP_TABLES, ROW_OF
+from service.wire.schemas import ArrayType, BytesType, Message
+from service.wire.spans import FIELDS, GROUP_TABLES, ROW_OF
 
 Document = dict[str, Any]
 """A message as returned by Kafka's JSON converters: names as in the table, bytes in base64, a Uuid as text."""
@@ -26,8 +25,8 @@ _NAMES: Final = {
     spans.TAG_SIZE: "the size of a tagged field",
 }
 
-_KINDS: Final[list[int]] = GROUP_TABLES.fields[:, table.KIND].tolist()
-_SIZES: Final[list[int]] = GROUP_TABLES.fields[:, table.SIZE].tolist()
+_KINDS: Final[list[int]] = GROUP_TABLES.fields[:, spans.KIND].tolist()
+_SIZES: Final[list[int]] = GROUP_TABLES.fields[:, spans.SIZE].tolist()
 _TAGGED: Final = {
     row: field.type
     for row, field in enumerate(FIELDS)
@@ -75,8 +74,8 @@ def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tu
         check_time()
         count = spans.read_spans(reading)
         for row, start, length in reading.spans[:count].tolist():
-            if length >= 0 <= row and _KINDS[row] in (table.ARRAY, table.MESSAGE):
-                containers.append([] if _KINDS[row] == table.ARRAY else {})
+            if length >= 0 <= row and _KINDS[row] in (spans.ARRAY, spans.MESSAGE):
+                containers.append([] if _KINDS[row] == spans.ARRAY else {})
                 continue
             value = _complete(~row, containers.pop()) if row < 0 else _value(row, data, start, length)
             if isinstance(containers[-1], list):
@@ -92,14 +91,14 @@ def _value(row: int, data: bytes, start: int, length: int) -> Any:
     kind, size = _KINDS[row], _SIZES[row]
     if length < 0:
         return None
-    if kind == table.LIST:
+    if kind == spans.LIST:
         return list(struct.unpack_from(f">{length}{_FORMS[size]}", data, start))
     part = data[start : start + length]
-    if kind in (table.NUMBER, table.UNSIGNED):
-        return int.from_bytes(part, signed=kind == table.NUMBER)
-    if kind == table.TEXT:
+    if kind in (spans.NUMBER, spans.UNSIGNED):
+        return int.from_bytes(part, signed=kind == spans.NUMBER)
+    if kind == spans.TEXT:
         return java_text(part)
-    return base64.b64encode(part).decode() if kind == table.BLOB else uuid_text(part)
+    return base64.b64encode(part).decode() if kind == spans.BLOB else uuid_text(part)
 
 
 def _complete(row: int, value: Any) -> Any:

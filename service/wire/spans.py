@@ -7,14 +7,119 @@ unknown tags are skipped (KIP-482). It allocates nothing: callers get SPANS span
 Source: org.apache.kafka.message.MessageDataGenerator, org.apache.kafka.common.protocol.ByteBufferAccessor.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bytes, Int64s, KeyArrays
-from service.wire import schema_tables as table
-from service.wire.schema_tables import Tables
+from service.wire.schemas import (
+    ASSIGNMENT,
+    COOPERATIVE_STICKY_USER_DATA,
+    GROUP_RECORDS,
+    OFFSET_COMMIT_3_9,
+    SHARE_GROUP_STATE_RECORDS,
+    STICKY_USER_DATA,
+    SUBSCRIPTION,
+    ArrayType,
+    BytesType,
+    IntegerType,
+    Message,
+    MessageField,
+    RecordType,
+    StringType,
+    UuidType,
+)
+
+# The schemas of ``schemas.py`` as tables, for kernels.
+
+TEXT, BLOB, UUID, UNSIGNED, NUMBER, LIST, ARRAY, MESSAGE = range(8)
+"""Kinds of fields. LIST : an array of numbers"""
+
+KIND, SINCE, UNTIL, NULLABLE, TAG, FIRST, COUNT, SIZE = range(8)
+"""Columns of the table of fields.
+
+FIRST : row of an array's element, or of a message's first field;  SIZE : of a number, a UuidType or a list's numbers, in bytes
+"""
+
+KEY_ROW, VALUE_ROW, FLEXIBLE, NEWEST_VERSION = range(4)
+"""Columns of the table of record types."""
+
+
+class Tables(NamedTuple):
+    """The schemas of every message, and the types of one coordinator's records, for kernels.
+
+    fields : int64[rows, 8]
+    types : int64[types, 4]   for each record type the rows of its key and its value as messages, the first flexible version and
+        the newest version of the value; -1 for an unknown type
+    """
+
+    fields: Int64s
+    types: Int64s
+
+
+class _Builder:
+    """The table of fields while it is written. fields : that of each row; an array's element has a name, for errors"""
+
+    def __init__(self) -> None:
+        self.fields: list[MessageField] = []
+        self.rows: list[list[int]] = []
+
+    def add(self, *fields: MessageField) -> int:
+        """Add fields, with all that they consist of; returns the row of the first."""
+        first = len(self.fields)
+        self.fields += fields
+        self.rows += [[] for _ in fields]
+        for row, field in enumerate(fields, first):
+            kind, parts, count, size = _kind(field.type), 0, 0, 0
+            if isinstance(field.type, IntegerType):
+                size = field.type.size
+            elif isinstance(field.type, ArrayType):
+                element = field.type.of
+                parts = self.add(MessageField(field.name if isinstance(element, Message) else f"{field.name} element", element))
+                size = element.size if isinstance(element, IntegerType) else 0
+            elif isinstance(field.type, Message):
+                parts, count = self.add(*field.type.fields), len(field.type.fields)
+            elif isinstance(field.type, UuidType):
+                size = 16
+            tag = -1 if field.tag is None else field.tag
+            self.rows[row] = [kind, field.since, field.until, field.nullable, tag, parts, count, size]
+        return first
+
+    def add_types(self, types: Mapping[int, RecordType]) -> Int64s:
+        """Add the messages of a coordinator; returns their ``Tables.types``."""
+        table = np.full((max(types) + 1, 4), -1, np.int64)
+        for number, each in types.items():
+            table[number] = (
+                *(self.add(MessageField("", message)) for message in (each.key, each.value)),
+                *(each.value.flexible, each.value.newest),
+            )
+        return table
+
+
+def _kind(kind: Any) -> int:
+    if isinstance(kind, IntegerType):
+        return NUMBER if kind.is_signed else UNSIGNED
+    if isinstance(kind, ArrayType) and isinstance(kind.of, IntegerType):
+        return LIST
+    return {StringType: TEXT, BytesType: BLOB, ArrayType: ARRAY, Message: MESSAGE}.get(type(kind), UUID)
+
+
+_builder: Final = _Builder()
+_group_types = _builder.add_types(GROUP_RECORDS)
+_builder.add_types(SHARE_GROUP_STATE_RECORDS)
+for _message in (OFFSET_COMMIT_3_9, SUBSCRIPTION, ASSIGNMENT, STICKY_USER_DATA, COOPERATIVE_STICKY_USER_DATA):
+    _builder.add(MessageField("", _message))
+
+FIELDS: Final = tuple(_builder.fields)
+"""The field in each row of the table."""
+
+ROW_OF: Final = {id(field.type): row for row, field in enumerate(FIELDS) if not field.name}
+"""The row of each message of ``schemas.py``, by its identity."""
+
+GROUP_TABLES: Final = Tables(np.array(_builder.rows, np.int64), _group_types)
+
 
 Int64 = Any
 """A number in a kernel: an int to Python, an int64 to Numba."""
@@ -51,7 +156,7 @@ _FIELD, _NEXT, _TAGS_LEFT = range(3)
 class MessageReading(NamedTuple):
     """A message that is being read.
 
-    fields : int64[rows, 8], see schema_tables.py
+    fields : int64[rows, 8], see ``Table``
     data, end, version : it is in ``data[...:end]``;  flexible : 1 with tagged fields and compact lengths, or 0
     state : int64[10], see ROW … FAULT_TAG;  stack : int64[DEPTH, 3]
     spans : int64[SPANS, 3]   field, start, and length: the bytes of a text, of bytes or of a number, the elements of an array or
@@ -84,7 +189,7 @@ def record_type(keys: KeyArrays, tables: Tables, i: Int64) -> Int64:
     if not keys.valid[i] or keys.offsets[i + 1] - at < 2:
         return np.int64(-1)
     number = number_at(keys.data, at, 2)
-    return number if 0 <= number < len(tables.types) and tables.types[number, table.KEY_ROW] >= 0 else np.int64(-1)
+    return number if 0 <= number < len(tables.types) and tables.types[number, KEY_ROW] >= 0 else np.int64(-1)
 
 
 @borrowing_kernel
@@ -92,7 +197,7 @@ def value_version(values: KeyArrays, tables: Tables, number: Int64, i: Int64) ->
     """The version with which the value of record i begins, or -1 if its type has no such version."""
     at = np.int64(values.offsets[i])
     version = number_at(values.data, at, 2) if values.offsets[i + 1] - at >= 2 else np.int64(-1)
-    return version if version <= tables.types[number, table.NEWEST_VERSION] else np.int64(-1)
+    return version if version <= tables.types[number, NEWEST_VERSION] else np.int64(-1)
 
 
 @borrowing_kernel
@@ -127,12 +232,12 @@ def next_spans(reading: MessageReading) -> Int64:
             break
         spans[n, 0], spans[n, 1], spans[n, 2] = row, at, length
         n += 1
-        kind = fields[row, table.KIND]
-        if kind <= table.LIST:
-            at += max(length, 0) * (fields[row, table.SIZE] if kind == table.LIST else 1)
+        kind = fields[row, KIND]
+        if kind <= LIST:
+            at += max(length, 0) * (fields[row, SIZE] if kind == LIST else 1)
         elif length >= 0:
             stack[depth, _FIELD], stack[depth, _TAGS_LEFT] = row, -1
-            stack[depth, _NEXT] = length if kind == table.ARRAY else fields[row, table.FIRST]
+            stack[depth, _NEXT] = length if kind == ARRAY else fields[row, FIRST]
             depth += 1
         row = np.int64(-1)
         while row < 0 and at >= 0 and depth:  # until something else follows, close what is complete
@@ -148,39 +253,39 @@ def next_spans(reading: MessageReading) -> Int64:
 @borrowing_kernel
 def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:  # noqa: PLR0911 (a kernel)
     """Where a value begins, behind its length, and its length; -1 for a fault."""
-    kind, start, size = reading.fields[row, table.KIND], at, reading.fields[row, table.SIZE]
-    if kind == table.MESSAGE:
+    kind, start, size = reading.fields[row, KIND], at, reading.fields[row, SIZE]
+    if kind == MESSAGE:
         return _mark(reading, row, at)
-    if kind in (table.UUID, table.UNSIGNED, table.NUMBER):
+    if kind in (UUID, UNSIGNED, NUMBER):
         return (at, size) if size <= reading.end - at else _fault(reading, UNDERFLOW, row, at, size)
     if reading.flexible:
         length, at = _varint(reading, row, at)
         length = np.int64(np.int32(length - 1))
     else:
-        width = np.int64(2 if kind == table.TEXT else 4)
+        width = np.int64(2 if kind == TEXT else 4)
         if width > reading.end - at:
             return _fault(reading, UNDERFLOW, row, at, width)
         length, at = number_at(reading.data, at, width), at + width
     left = reading.end - at
-    if at < 0 or (length < 0 and reading.fields[row, table.NULLABLE]):
+    if at < 0 or (length < 0 and reading.fields[row, NULLABLE]):
         length = np.int64(-1)
-    elif length < 0 or (kind == table.TEXT and length > LONGEST_STRING):
+    elif length < 0 or (kind == TEXT and length > LONGEST_STRING):
         return _fault(reading, NULL if length < 0 else LONG_TEXT, row, start, length)
     elif length > left:
-        fault = _fault(reading, TOO_LONG, row, at if kind < table.LIST else start, length)
+        fault = _fault(reading, TOO_LONG, row, at if kind < LIST else start, length)
         reading.state[FAULT_LEFT] = left
         return fault
-    elif kind == table.LIST and length > left // size:  # it ends within an element
-        return _fault(reading, UNDERFLOW, reading.fields[row, table.FIRST], at + left // size * size, size)
+    elif kind == LIST and length > left // size:  # it ends within an element
+        return _fault(reading, UNDERFLOW, reading.fields[row, FIRST], at + left // size * size, size)
     return at, length
 
 
 @borrowing_kernel
 def _mark(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
     """Where a message begins, behind the mark of a nullable one, and 0, or -1 for null."""
-    if not reading.fields[row, table.NULLABLE]:
+    if not reading.fields[row, NULLABLE]:
         return at, np.int64(0)
-    if reading.fields[row, table.TAG] >= 0:
+    if reading.fields[row, TAG] >= 0:
         length, at = _varint(reading, row, at)
         return at, np.int64(-1 if length <= 0 else 0)
     if at >= reading.end:
@@ -192,14 +297,14 @@ def _mark(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]
 def _next(reading: MessageReading, at: Int64, top: Int64s) -> tuple[Int64, Int64]:
     """The next field of a message, or element of an array, or -1; and its place, -1 for a fault. top : its row of the stack"""
     row, following, fields = top[_FIELD], top[_NEXT], reading.fields
-    first = fields[row, table.FIRST]
-    if fields[row, table.KIND] == table.ARRAY:
+    first = fields[row, FIRST]
+    if fields[row, KIND] == ARRAY:
         top[_NEXT] -= 1
         return (first if following else np.int64(-1)), at
-    last = first + fields[row, table.COUNT]
+    last = first + fields[row, COUNT]
     if top[_TAGS_LEFT] < 0:
         for part in range(following, last):
-            if fields[part, table.TAG] < 0 and fields[part, table.SINCE] <= reading.version <= fields[part, table.UNTIL]:
+            if fields[part, TAG] < 0 and fields[part, SINCE] <= reading.version <= fields[part, UNTIL]:
                 top[_NEXT] = part + 1
                 return part, at
         top[_NEXT], top[_TAGS_LEFT] = first, 0
@@ -226,11 +331,7 @@ def _tagged(reading: MessageReading, first: Int64, last: Int64, at: Int64) -> tu
     if at < 0:
         return np.int64(-1), at
     for part in range(first, last):
-        if (
-            fields[part, table.TAG] == tag
-            and tag >= 0
-            and fields[part, table.SINCE] <= reading.version <= fields[part, table.UNTIL]
-        ):
+        if fields[part, TAG] == tag and tag >= 0 and fields[part, SINCE] <= reading.version <= fields[part, UNTIL]:
             return part, at  # read by its type, whatever its size
     if size < 0 or size > reading.end - at:
         reading.state[FAULT_TAG] = tag

@@ -13,9 +13,7 @@ KERNEL = re.compile(r"^@(?:(?:inner_|borrowing_|brief_)?kernel|njit)\b", re.MULT
 COVERED = {
     "clients/streams/classic/client.py": "clients/streams/test_high_availability.py",
     "core/assignors/classic/members.py": "core/assignors/classic/test_range.py",
-    "core/assignors/classic/sticky/cooperative.py": "core/assignors/classic/test_sticky.py",
-    "core/assignors/share/heterogeneous.py": "core/assignors/share/test_simple.py",
-    "core/assignors/share/homogeneous.py": "core/assignors/share/test_simple.py",
+    "core/assignors/share/simple.py": "core/assignors/share/test_simple.py",
     "core/clock.py": "core/assignors/test_time_limits.py",
     "core/jvm/red_black.py": "core/jvm/test_ordering.py",
     "core/keys/codecs.py": "core/keys/test_columns.py",

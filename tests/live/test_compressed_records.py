@@ -15,7 +15,7 @@ from kafka.record.util import calc_crc32c
 from service.live.client import ClusterClient
 from service.live.errors import ClusterError
 from service.live.offsets_topic import TOPIC
-from service.live.sample import sample_keys
+from service.live.records import sample_keys
 from tests.live.stub_cluster import StubCluster, stub_cluster
 
 CODECS = {"gzip": 1, "snappy": 2, "xerial": 2, "lz4": 3, "zstd": 4}

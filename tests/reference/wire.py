@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from service.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime
-from service.wire.messages import ArrayType, BytesType, IntegerType, Message, MessageField, StringType, UuidType
 from service.wire.reader import Document, java_text, uuid_text
+from service.wire.schemas import ArrayType, BytesType, IntegerType, Message, MessageField, StringType, UuidType
 
 LONGEST_STRING = 32767
 INT8 = struct.Struct(">b")

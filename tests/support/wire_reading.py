@@ -13,9 +13,13 @@ from service.wire.consumer_protocol import (
 )
 from service.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.wire.errors import Unreadable
-from service.wire.formatters.lines import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
-from service.wire.formatters.of_3_9 import lines_of_group_record
-from service.wire.formatters.scala import scala_lines_of_group_record
+from service.wire.formatters import (
+    OF_GROUP_RECORDS,
+    OF_SHARE_GROUP_STATE,
+    lines,
+    lines_of_group_record,
+    scala_lines_of_group_record,
+)
 from service.wire.members import group_request, member_document
 from service.wire.reader import read_message
 from service.wire.schemas import (
@@ -31,8 +35,8 @@ from tests.reference import wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from service.wire.messages import Message
     from service.wire.reader import Document
+    from service.wire.schemas import Message
     from tests.support.captures import Capture
 
 RECORDS = ("group_record", "share_group_state_record")

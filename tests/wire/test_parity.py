@@ -18,8 +18,15 @@ from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from service.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.wire.errors import Unreadable
-from service.wire.formatters.lines import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
-from service.wire.formatters.scala import OF_2_8, SINCE_3_4, scala_lines_of_group_record
+from service.wire.formatters import (
+    OF_2_8,
+    OF_GROUP_RECORDS,
+    OF_SHARE_GROUP_STATE,
+    SINCE_3_4,
+    instead_of,
+    lines,
+    scala_lines_of_group_record,
+)
 from tests.support.captures import Capture, captures
 from tests.support.jvm import SCALA_FORMATTERS_JARS
 from tests.support.parity import command, coordinator_jars

@@ -8,8 +8,14 @@ import re
 import pytest
 
 from service.core.clock import limited
-from service.wire.coordinator_records import read_group_record, read_share_group_state_record
-from service.wire.record_texts import TOMBSTONE, UNREAD, VALUE, read_records
+from service.wire.coordinator_records import (
+    TOMBSTONE,
+    UNREAD,
+    VALUE,
+    read_group_record,
+    read_records,
+    read_share_group_state_record,
+)
 from tests.support.captures import captures
 from tests.support.time_limits import Looks
 from tests.support.wire_encoding import varint

@@ -96,7 +96,7 @@ def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: S
 def _check_keys(client: ClusterClient, document: dict[str, Any], topic_names: Sequence[str], count: int) -> Iterator[Finding]:
     """Which partitioner wrote each topic."""
     from service.live.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
-    from service.live.sample import sample_keys  # noqa: PLC0415
+    from service.live.records import sample_keys  # noqa: PLC0415
 
     for topic in document["topics"]:
         name = topic["topic_name"]

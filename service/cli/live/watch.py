@@ -151,7 +151,7 @@ class _Watcher:
 
     def _measure_keys(self, client: ClusterClient, snapshot: dict[str, Any], samples: Samples) -> None:
         from service.live.errors import ClusterError  # noqa: PLC0415 - needs the Kafka client
-        from service.live.sample import sample_keys  # noqa: PLC0415
+        from service.live.records import sample_keys  # noqa: PLC0415
 
         for topic in snapshot["topics"]:
             if topic["topic_name"] in self._bounds.topic_names:

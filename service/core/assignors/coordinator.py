@@ -15,13 +15,37 @@ import numpy as np
 
 from service.core.assignors.classic.members import alike
 from service.core.errors import InvalidQuestion
-from service.core.jvm import timeline
 from service.core.jvm.hashing import member_hash_codes, text_bytes, uuid_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, distinct, ranks_of
 from service.core.ragged import grouped_arrays, put
+
+# The iteration order of Kafka's TimelineHashMap, which holds the members of a group in the group coordinator.
+
+
+def timeline_order(hashes: Int32s) -> Int32s:
+    """The keys of a TimelineHashMap in the order of its iterator.
+
+    hashes : int32[keys]   hashCode() of each key, in the order in which the keys were entered; no two keys are equal
+
+    The table begins with 2 slots and doubles before it would have more than 4/3 as many keys as slots. A key's slot is the top
+    bits of its hash times the golden ratio, so a doubling splits each slot in two and keeps its order: only the last table
+    matters. Iteration goes up the slots, and within a slot from the last key to the first.
+
+    Returns int32[keys].
+
+    Reproduces org.apache.kafka.timeline.BaseHashTable and SnapshottableHashTable.
+    """
+    bits = 1
+    while len(hashes) * 0.75 > 1 << bits:
+        bits += 1
+    scattered = hashes.astype(np.int64).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    slots = scattered >> np.uint64(64 - bits)
+    last_first = np.arange(len(hashes), dtype=np.int32)[::-1]
+    return last_first[np.argsort(slots[::-1], kind="stable")]
+
 
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
 """The alphabet of URLs as that of ``binascii``; what is of the latter alone becomes wrong."""
@@ -128,7 +152,7 @@ def member_order(group: Group) -> Int32s:
     """
     hashes, joining = member_hash_codes(group), group.generations == 0
     present = np.flatnonzero(~joining).astype(np.int32)
-    learnt = np.append(present[timeline.iteration_order(hashes[present])], np.flatnonzero(joining).astype(np.int32))
+    learnt = np.append(present[timeline_order(hashes[present])], np.flatnonzero(joining).astype(np.int32))
     return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], group.member_ids, learnt))]
 
 

@@ -3,7 +3,7 @@
 
 A line says what a client does with a key that it hashes (hash and sign rule), with a record that has no key (null rule) and with
 an empty key, and which setting selects the partitioner. Each hash is in a module of its name, Java's own in hash_codes.py; the
-sign rules are in hashing_rule.py, the rules for records without a key in nulls.py, counting.py and drawing.py. ``allocate`` runs one of
+sign rules are in hashing_rule.py, the rules for records without a key in hash_codes.py, counting.py and drawing.py. ``allocate`` runs one of
 the partitioners.
 """
 

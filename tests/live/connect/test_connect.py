@@ -17,8 +17,8 @@ from service.cli import main
 from service.conformance.connect import connect_group
 from service.decisions.budget import Budget
 from service.live.cluster_metrics import Bounds, measure
+from service.live.errors import NotKnown
 from service.live.groups import workers_of
-from service.live.not_known import NotKnown
 from service.live.verification import check_groups
 from tests.support.task_groups import connect_workers
 from tests.support.wire_encoding import blob, classic_key, text

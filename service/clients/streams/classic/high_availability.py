@@ -3,7 +3,7 @@
 If the group has a strategy for racks, clients exchange tasks after each of the steps 1, 2 and 4, so that tasks are in the racks
 of their partitions (``racks.py``).
 
-1. Stateful active tasks go to the clients in turn, and are balanced over threads (``balancing.py``).
+1. Stateful active tasks go to the clients in turn, and are balanced over threads.
 2. Standby tasks likewise (``standbys.py``).
 3. Where a client is not caught up and another one is further, that one runs the task, and the client warms up (``movements.py``).
    A probing rebalance follows until nothing has to move.

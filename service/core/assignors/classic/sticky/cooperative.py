@@ -22,7 +22,6 @@ from service.core.assignors.classic.sticky.explanation import claimants, explain
 from service.core.assignors.classic.sticky.general import General
 from service.core.assignors.classic.sticky.rules import PRESENT, Rules
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
-from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
@@ -44,7 +43,7 @@ def withholding(group: Group, rows: Ragged) -> Assignment:
     """
     new_owners = np.full(group.total_partitions, NONE, np.int32)
     new_owners[rows.values] = rows.row_of_each_value()
-    changing = _losing(group.owned.offsets, group.owned.values, new_owners, np.full_like(new_owners, NONE))
+    changing = _losing(group.owned, new_owners, np.full_like(new_owners, NONE))
     here, later = parted(new_owners, changing)
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
@@ -70,7 +69,7 @@ def changing_hands(group: Group, claims: Claims, phases: Constrained | General, 
         return _changing(phases, claims, returned=rules.returned_change_hands)
     new_owners = phases.new_owners
     duplicates = phases.duplicates if len(phases.duplicates) else np.full_like(new_owners, NONE)
-    return _losing(group.owned.offsets, group.owned.values, new_owners, duplicates)
+    return _losing(group.owned, new_owners, duplicates)
 
 
 def _changing(phases: Constrained, claims: Claims, *, returned: bool) -> Bools:
@@ -95,20 +94,13 @@ def parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
     return here, np.where(changing, new_owners, np.int32(NONE)) if changing.any() else here[:0]
 
 
-@kernel
-def _losing(owned_of: Int32s, owned: Int32s, new_owners: Int32s, duplicates: Int32s) -> Bools:
-    """The partitions that a claimant loses to a member that does not claim them (computePartitionsTransferringOwnership).
-
-    owned_of, owned : member → partitions it claims
-    """
-    losing = np.zeros(len(new_owners), np.bool_)
-    holding = np.zeros(len(new_owners), np.bool_)
-    for member in range(len(owned_of) - 1):
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if new_owners[partition] == member:
-                holding[partition] = True
-            elif duplicates[partition] != member:
-                losing[partition] = True
-    waiting: Bools = losing & ~holding & (new_owners != NONE)
+def _losing(owned: Ragged, new_owners: Int32s, duplicates: Int32s) -> Bools:
+    """The partitions that a claimant loses to a member that does not claim them (computePartitionsTransferringOwnership)."""
+    claimants, claimed = owned.row_of_each_value(), owned.values
+    holds = new_owners[claimed] == claimants
+    waiting: Bools = new_owners != NONE
+    lost = np.zeros(len(waiting), np.bool_)
+    lost[claimed[~holds & (duplicates[claimed] != claimants)]] = True
+    lost[claimed[holds]] = False
+    waiting &= lost
     return waiting

@@ -11,7 +11,7 @@
    another partition of the topic went the opposite way before, that one moves in its stead (movements.py).
 5. *Restore* what there was before step 4 if members were then not less unequal (never seen to happen).
 
-Here are step 1 and what is said where Kafka does not answer; step 2 is in fill.py, steps 3 to 5 are in reassign.py. What
+Here are step 1 and what is said where Kafka does not answer; step 2 is in state.py, steps 3 to 5 are in reassign.py. What
 each finds and leaves is in state.py.
 
 Example: A subscribes to t, B to t and u, one partition each. u-0 goes to B, which then has one; so t-0 goes to A.

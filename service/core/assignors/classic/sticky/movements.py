@@ -47,8 +47,8 @@ BUCKETS: Final = 4
 START: Final = 5
 ROOM: Final = 6
 COLUMNS: Final = 7
-"""Columns of ``Movements.pairs`` behind those of pairs.py: how many partitions are in the pair's set; the set's table, a run of
-the buckets of all."""
+"""Columns of ``Movements.pairs`` behind those of ``pair_of``: how many partitions are in the pair's set; the set's table, a
+run of the buckets of all."""
 
 
 PARTITION_BYTES: Final = 140

@@ -5,7 +5,7 @@ releases   claims are settled            with equal subscriptions        otherwi
 ========== ============================= =============================== ============================== =========================
 since 3.5  claims.py                     constrained.py                  1 (KAFKA-15106)
 3.4        former_claims.py, 3.4         constrained.py                  0
-2.8        former_claims.py, 2.8         former_constrained.py           0
+2.8        former_claims.py, 2.8         former_claims.py                 0
 2.4        former_claims.py, 2.4         general.py (KAFKA-9987 is new)  0
 ========== ============================= =============================== ============================== =========================
 """

@@ -1,1 +1,0 @@
-"""Groups of Kafka Connect."""

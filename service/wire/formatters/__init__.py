@@ -1,1 +1,0 @@
-"""The lines that Kafka's own formatters print for records of coordinators."""
