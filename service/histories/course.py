@@ -75,6 +75,7 @@ class History:
         self.unnumbered = 0
         self._seen: set[str] | None = None
         self._asked: dict[object, ToldEvent] = {}
+        self._reasons: dict[str, str] = {}
         self._late: dict[str, list[tuple[int | None, ToldEvent]]] = {}
         self._open: list[PastRebalance] = []
         self._readers: dict[Kind, Callable[[int | None, ToldEvent], None]] = {
@@ -94,7 +95,7 @@ class History:
             Kind.LED: self._lead,
             Kind.SEEN: self._see,
             **dict.fromkeys((Kind.LOADED, Kind.UNLOADED), lambda at_ms, event: self.moves.append((at_ms, event))),
-            **dict.fromkeys(OF_KINDS, lambda _, event: self._wait(event)),
+            **dict.fromkeys((*OF_KINDS, Kind.CLOSES), lambda _, event: self._wait(event)),
         }
 
     def take(self, at_ms: int | None, event: ToldEvent, *, placed: bool = True) -> None:
@@ -145,6 +146,10 @@ class History:
     def _wait(self, event: ToldEvent) -> None:
         """Let a member's event wait for the rebalance that it causes. One that another source has told already is no other."""
         member = event.member or ""
+        if event.kind in (Kind.LEAVES, Kind.CLOSES) and client_reason(self._reasons.get(member)) is None:
+            self._reasons[member] = str(event.says.get("reason") or self._reasons.get(member, ""))
+        if event.kind == Kind.CLOSES:
+            return
         if event.kind == Kind.JOINS:
             if member in self._joined:
                 return
@@ -166,15 +171,10 @@ class History:
         if event.generation == 0:
             self._complete = not self._roster
         reason = broker_reason(event.says.get("reason") or "")
-        own = {each.member: each for each in self._pending if each.kind in ENDS}
         for member in reason.members or ("",):
-            kind, said = reason.kind, reason.said
-            if kind == Why.LEAVE and member in own:
-                said = own[member].says.get("reason") or said
-                kind = client_reason(said) or Why.LEAVE
-            self._add(rebalance, Cause(kind, (member,) if member else (), event, said))
+            self._add(rebalance, Cause(reason.kind, (member,) if member else (), event, reason.said))
             if reason.kind in OF_REASONS and member:  # old coordinators log no other line of it
-                self._wait(replace(event, kind=OF_REASONS[reason.kind], member=member))
+                self._wait(replace(event, kind=OF_REASONS[reason.kind], member=member, says={"reason": reason.said}))
 
     def _add(self, rebalance: PastRebalance, cause: Cause) -> None:
         """Add a cause, unless its member, or its kind if it has none, is among them."""
@@ -212,9 +212,7 @@ class History:
             elif event.kind in ENDS:
                 self._roster.pop(self._name(member, event.says.get("instance_id")), None)
             if event.kind != Kind.SUBSCRIBES or event.member not in joining:
-                said = str(event.says.get("reason") or "")
-                kind = (client_reason(said) if event.kind == Kind.LEAVES else None) or OF_KINDS[event.kind]
-                self._add(rebalance, Cause(kind, (member,) if member else (), event, said))
+                self._add(rebalance, Cause(OF_KINDS[event.kind], (member,) if member else (), event))
                 rebalance.events.append(event)
         if count is not None:
             if count < len(self._roster):  # the lines that tell who has gone are missing
@@ -301,11 +299,19 @@ class History:
     def _hear(self, rebalance: PastRebalance) -> None:
         """Let the logs of members tell causes that the coordinator is not told."""
         for cause in rebalance.causes:
+            if cause.kind == Why.LEAVE and client_reason(cause.said) is None:
+                cause.said = next(filter(None, map(self._reasons.get, cause.members)), cause.said)
+                cause.kind = client_reason(cause.said) or Why.LEAVE
             before_ms = {Why.LEAVE: LEFT_MS, Why.GONE: LEFT_MS, Why.SESSION: LATER_MS}.get(cause.kind)
             polls = [each for member in cause.members for each in self._late.get(member, ())]
             late = [each for each in polls if before_ms and _near(each[0], rebalance.began_ms, before_ms)]
             if late:
-                cause.kind, cause.event, cause.said = Why.POLL, late[-1][1], ""
+                (late_ms, event), known = late[-1], [self.members[each] for each in cause.members if each in self.members]
+                told_ms = [int(event.says[name]) for name in ("interval_ms", "more_ms") if name in event.says]
+                interval_ms = sum(told_ms) if told_ms else next((each.rebalance_ms for each in known), None)
+                cause.kind, cause.event, cause.said = Why.POLL, event, ""
+                if interval_ms is not None and late_ms is not None and rebalance.began_ms is not None:
+                    cause.unread_ms = max(0, rebalance.began_ms - late_ms) + interval_ms
         own = [(member, client_reason(event.says.get("reason", NEW)), event) for member, event in rebalance.asked]
         first = rebalance.causes[0] if rebalance.causes else None
         if first is None or (first.kind == Why.UNKNOWN and not first.members):

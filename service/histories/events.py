@@ -25,6 +25,7 @@ class Kind(StrEnum):
     EXPIRES = "session_expires"
     LATE = "rebalance_timeout"
     REMOVED = "member_removed"
+    CLOSES = "member_closes"
     SUBSCRIBES = "subscription_changes"
     METADATA = "topic_metadata_changes"
     GROWS = "topic_grows"
@@ -137,12 +138,16 @@ class Computed(NamedTuple):
 
 @dataclass
 class Cause:
-    """Why a rebalance came. members : whose doing it is, if it is known; said : their own words; event : what tells it"""
+    """Why a rebalance came. members : whose doing it is, if it is known; said : their own words; event : what tells it
+
+    unread_ms : for how long a member had not polled when the rebalance began, as its own log tells
+    """
 
     kind: Why
     members: tuple[str, ...]
     event: ToldEvent
     said: str = ""
+    unread_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,9 @@ MARKS: Final = (b"|MAXPOLL|", b"|JOINGROUP|")
 NEW: Final = "need to re-join with the given member-id"
 """What Java's client gives as its reason when it is new; librdkafka gives none."""
 
+UNSAID: Final = {Kind.ASKS: NEW, Kind.CLOSES: "the consumer is being closed, or unsubscribed from all topics"}
+"""What a line means that has no reason. A static member that closes does not leave."""
+
 _CONTEXT: Final = re.compile(
     r"\[Consumer (?:instanceId=(?P<instance>[^,\[\]]+), )?clientId=(?P<client>[^,\[\]]+), groupId=(?P<group>[^\[\]]+)\]"
 )
@@ -118,6 +121,7 @@ _JAVA: Final = (
     (Kind.ASKS, r"Request joining group due to: (?P<reason>.*)"),
     (Kind.LEAVES, r"Member (?P<member>\S+) sending LeaveGroup request to coordinator .*? due to (?P<reason>.*)"),
     (Kind.POLLS_LATE, r"[Cc]onsumer poll timeout has expired"),
+    (Kind.CLOSES, r"Member (?P<member>\S+) with epoch -?\d{1,10} transitioned from LEAVING to UNSUBSCRIBED"),
     (Kind.LED, r"Finished assignment for group at generation (?P<generation>\d{1,10}): (?P<members>\{.*\})"),
     (
         Kind.RECONCILED,
@@ -126,12 +130,13 @@ _JAVA: Final = (
 )
 _LIBRDKAFKA: Final = (
     (Kind.JOINED, r"JoinGroup response: GenerationId (?P<generation>[1-9]\d{0,9}), .* my MemberId (?P<member>[^,]+)"),
-    (Kind.POLLS_LATE, r"Application maximum poll interval \(\d+ms\) exceeded"),
+    (Kind.POLLS_LATE, r"Application maximum poll interval \((?P<interval_ms>\d{1,10})ms\) exceeded by (?P<more_ms>\d{1,10})ms"),
+    (Kind.CLOSES, r"unsubscribe from current subscription .*?\(leave group=true, has joined=true, (?P<member>[^,]+),"),
     (Kind.ASKS, r"JoinGroup response: GenerationId -1, .* my MemberId (?P<new>[^,]+), .*needs a valid member ID"),
     (Kind.ASKS, r'Group "[^"]*": Rejoining group .*?: (?P<reason>.*)'),
 )
 _COMPILED: Final = [[(kind, re.compile(pattern)) for kind, pattern in table] for table in (_JAVA, _LIBRDKAFKA)]
-_STARTS: Final = re.compile(r"updating member id \"[^\"]*\" -> \"\"")
+_MEMBER: Final = re.compile(r"updating member id \"[^\"]*\" -> \"([^\"]*)\"")
 _ASSIGNED: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Assignment\(partitions=\[(?P<partitions>[^\[\]]*)\]")
 
 
@@ -153,13 +158,13 @@ class ClientLog:
         if (context["group"] or self.group_id) != self.group_id or (context["group"] is None and client not in self.members):
             return []
         self.members.setdefault(client, "")
-        if _STARTS.search(line):
-            self.members[client] = ""
+        if renamed := _MEMBER.search(line):
+            self.members[client] = renamed[1]
         for kind, pattern in table:
             if match := pattern.search(line):
                 says: dict[str, Any] = {name: value for name, value in match.groupdict().items() if value}
-                if kind == Kind.ASKS and "reason" not in says:
-                    says["reason"] = NEW
+                if kind in UNSAID and "reason" not in says:
+                    says["reason"] = UNSAID[kind]
                 elif kind == Kind.ASKS and table is _COMPILED[1] and not self.members[client]:
                     return []  # it has not joined before
                 member = self.members[client] = says.pop("member", "") or self.members[client]

@@ -19,7 +19,8 @@ The time of a rebalance that is interrupted counts in the one that ends.
 
 The partitions of a member that left have no reader from then on. Those of one whose session expired had none for up to its
 session time-out before, and those of one that did not poll for up to max.poll.interval.ms. For how long one that leaves without
-telling its coordinator why has not polled, is not told: librdkafka may leave no sooner than it is polled again.
+telling its coordinator why has not polled, is not told: librdkafka may leave no sooner than it is polled again. Its own log
+tells, which says that it closed, or by how much its poll interval was exceeded.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -135,9 +136,11 @@ def standstill(
 def _later(most: int | None, causes: Iterable[Cause], members: dict[str, StoredMember]) -> int | None:
     """The most, with the time for which members that have gone had not read before the coordinator knew it."""
     for cause in causes:
-        if cause.kind in (Why.LEAVE, Why.POLL) and client_reason(cause.said) is None:
+        if cause.unread_ms is not None:
+            most = None if most is None else most + cause.unread_ms
+        elif cause.kind in (Why.LEAVE, Why.POLL) and client_reason(cause.said) is None:
             return None
-        if cause.kind in _UNHEARD:
+        elif cause.kind in _UNHEARD:
             known = [members[member] for member in cause.members if member in members]
             times = [getattr(each, name) for each in known for name in _UNHEARD[cause.kind]]
             if not times or most is None or None in times:

@@ -113,6 +113,27 @@ def check_standstill(group: Group, number: int, rebalance: dict[str, Any]) -> No
     assert most is None or lasted <= most + LATE_MS, said
 
 
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("java-consumer-billing", 5),
+        ("java-consumer-changes-payments", 4),
+        ("java-cooperative-rolling-payments", 6),
+        ("librdkafka-cooperative-payments", 4),
+        ("librdkafka-range-leaders-audit", 4),
+    ],
+)
+def test_the_log_of_a_member_tells_how_long_it_had_not_polled(name: str, number: int) -> None:
+    """It closed, or exceeded its poll interval, which its coordinator is not told. That the bound is true, others test."""
+    group = recorded()[name]
+    bounds = {each["number"]: each["standstill"]["most_ms"] for each in ask(group.group_id, group.sources)["rebalances"]}
+    assert bounds[number] is not None
+    alone = ask(group.group_id, of_kinds(group, "broker", "records"))["rebalances"]
+    assert (
+        name.startswith("java-cooperative") or {each["number"]: each["standstill"]["most_ms"] for each in alone}[number] is None
+    )
+
+
 CUT: Final = ("java-range-orders", "java-consumer-billing", "librdkafka-cooperative-payments", "old-two-groups-orders-eu")
 
 

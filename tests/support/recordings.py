@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _STAMP: Final = r"^\[(?P<at>[\d-]+ [\d:]+,\d+)\] \w+ "
+POLL_MS: Final = 100
+"""What a consumer is told it does when its poll is over, which takes so long."""
+
 Numbers = dict[int, int]
 """Generation or epoch → a time, in ms since 1970."""
 
@@ -118,7 +121,8 @@ class Group:
         """From when to when a partition had no reader, since its first."""
         changes: list[tuple[int, str, str, list[str]]] = list(self.told)
         lost = {"member_is_killed": "dies", "member_stalls": "stalls"}
-        changes += [(at_ms(event), event["member"], lost[event["event"]], []) for event in self.events if event["event"] in lost]
+        gone = [(at_ms(event), event["member"], lost[event["event"]]) for event in self.events if event["event"] in lost]
+        changes += [(at + (POLL_MS if what == "stalls" else 0), member, what, []) for at, member, what in gone]
         changes += [
             (at_ms(event), "", "deleted", [event["topic_name"]]) for event in self.events if event["event"] == "topic_deleted"
         ]
