@@ -15,7 +15,7 @@ from orjson import Fragment
 
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
-from service.api.forms import form_of
+from service.api import form_of
 from service.decisions.budget import Budget
 from service.http.forms import Refused
 from service.http.json.codec import dumps, loads

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from service.cli import request_bodies
 from service.core.keys.columns import BYTES
-from service.decisions.keys.types import TYPE_OF_FORMAT
+from service.decisions.rows import TYPE_OF_FORMAT
 
 if TYPE_CHECKING:
     import numpy.typing as npt

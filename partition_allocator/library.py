@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from partition_allocator.inputs import Rows, Topics
 
-catalogue = Later("service.decisions.catalogue")  # which imports every family
+catalogue = Later("service.api.catalogue")  # which imports every family
 
 
 def partitions(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from service.cli.member_counts.command import picture as curve_of_members
+from service.cli.member_counts import picture as curve_of_members
 from service.cli.rebalances.pictures import picture
-from service.core.printable import printable
-from service.report.bars import bars
-from service.report.numbers import id_ranges, number
+from service.report.figures import bars, id_ranges, markup, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +40,7 @@ def html(answer: dict[str, Any], path: str) -> str:
     pictures = "".join(f"<div>{svg}</div>" for svg in PICTURES_OF.get(path, _no_pictures)(answer))
     concluded = (one.get("conclusion") for one in (answer, *(answer.get("limits") or ())) if isinstance(one, dict))
     said = [sentence for sentence in concluded if sentence] + answer.get("warnings", [])
-    sentences = "".join(f"<p>{_text(sentence)}</p>" for sentence in said)
+    sentences = "".join(f"<p>{markup(sentence)}</p>" for sentence in said)
     return f'<div style="overflow-x:auto">{sentences}<p>{_facts(answer)}</p>{_table(rows)}{pictures}</div>'
 
 
@@ -59,7 +56,7 @@ def _facts(answer: dict[str, Any]) -> str:
         else:
             text = _cell(value) if _is_single(value) and value is not None else ""
         if text:
-            facts.append(f"{_text(name)}: <b>{_text(text)}</b>")
+            facts.append(f"{markup(name)}: <b>{markup(text)}</b>")
     return "<br>".join(facts)
 
 
@@ -72,9 +69,9 @@ def _table(rows: Rows) -> str:
     style = {
         name: NUMERIC if all(type(row.get(name)) in (int, float, type(None)) for row in shown) else PLAIN for name in columns
     }
-    heads = "".join(f'<th style="{style[name]}">{_text(name)}</th>' for name in columns)
+    heads = "".join(f'<th style="{style[name]}">{markup(name)}</th>' for name in columns)
     lines = [
-        "<tr>" + "".join(f'<td style="{style[name]}">{_text(_cell(row.get(name, "")))}</td>' for name in columns) + "</tr>"
+        "<tr>" + "".join(f'<td style="{style[name]}">{markup(_cell(row.get(name, "")))}</td>' for name in columns) + "</tr>"
         for row in shown
     ]
     if len(rows) > ROWS:
@@ -91,10 +88,6 @@ def _cell(value: Any) -> str:
         return number(value) if isinstance(value, float) else str(value)
     text = ", ".join(map(_cell, value[:LONGEST_CELL])) if isinstance(value, list) else str(value)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
 
 
 def _is_single(value: Any) -> bool:

@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from service.parameters.types import COUNTS
+from service.parameters import COUNTS
 from service.pipeline.spark.skew.options import JOB
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import validate
 
-from service.api.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.api.fingerprints import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.core.keys.formats import FORMATS
 from service.decisions.comparisons import ComparisonAnswer, ComparisonQuestion, answer
-from service.decisions.keys.values import json_value
+from service.decisions.keys import json_value
 from service.http import fields
 from service.http.fields import Array, Int
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema, SpreadSchema

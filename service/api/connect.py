@@ -16,7 +16,7 @@ from service.clients.connect import TASK_BITS, LeaderState, Work, connector_of
 from service.core.kafka_versions import LATEST
 from service.core.measures import spread
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer
-from service.decisions.rows.arrays import columns
+from service.decisions.rows import columns
 from service.http import fields
 from service.http.fields import Array, Bool, Int, Name, Subject
 from service.http.forms import (

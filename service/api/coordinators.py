@@ -1,15 +1,64 @@
 """Compute the partition that coordinates an id."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, validate
 
-from service.core.coordinators import DEFAULT_PARTITIONS_COUNT
-from service.decisions.coordinators import CoordinatorAnswer, CoordinatorQuestion, answer
+from service.core import coordinators
+from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
+from service.core.errors import InvalidQuestion
+from service.decisions.budget import Budget, Figures
 from service.http import fields
 from service.http.fields import Int, short
 from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, Operation, QuestionSchema
+
+
+@dataclass(frozen=True)
+class CoordinatorQuestion:
+    """One of three kinds of id; the others are None.
+
+    share_partition : ``{group_id, topic_id, partition}``, the topic id in either alphabet of base64
+    partitions_count : of the topic that holds the coordinators' state
+    """
+
+    kafka_version: str
+    partitions_count: int
+    group_id: str | None = None
+    transactional_id: str | None = None
+    share_partition: dict[str, Any] | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class CoordinatorAnswer:
+    """The coordinator of the id."""
+
+    question: CoordinatorQuestion
+    coordinator: Coordinator
+    figures: Figures = Figures("coordinator", {"ids": 1})  # noqa: RUF009 - a tuple
+
+
+def answer(question: CoordinatorQuestion, _: Budget) -> CoordinatorAnswer:
+    """The coordinator of the one id. Raises InvalidQuestion for none or several."""
+    ids = (question.group_id, question.transactional_id, question.share_partition)
+    given = sum(each is not None for each in ids)
+    if given != 1:
+        raise InvalidQuestion(f"Give one of group_id, transactional_id and share_partition, not {given}.")
+    return CoordinatorAnswer(question, _coordinator(question))
+
+
+def _coordinator(question: CoordinatorQuestion) -> Coordinator:
+    count = question.partitions_count
+    if question.group_id is not None:
+        return coordinators.of_group(question.group_id, count)
+    if question.transactional_id is not None:
+        return coordinators.of_transaction(question.transactional_id, count)
+    share = question.share_partition or {}
+    url_safe = share["topic_id"].translate(str.maketrans("+/", "-_"))
+    return coordinators.of_share_partition(**{**share, "topic_id": url_safe}, partitions_count=count)
+
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
 """A Kafka Uuid as text: 16 bytes in base64 without padding, for URLs, as Java writes it, or standard, as confluent-kafka does."""

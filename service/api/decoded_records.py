@@ -10,7 +10,8 @@ import pyarrow as pa
 from service.core.clock import check_time, looking, reserve
 from service.core.model import Bools, Keys
 from service.decisions.decodings import GROUP_RECORD, DecodingAnswer, RecordsToDecode
-from service.http.json.codec import LongText, dumps, enclosed
+from service.http.json.codec import LongText, dumps
+from service.http.json.rows import enclosed
 from service.wire.coordinator_records import UNREAD, VALUE, CoordinatorRecord, RecordTexts
 from service.wire.errors import Unreadable
 from service.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits

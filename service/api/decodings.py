@@ -31,11 +31,11 @@ from service.decisions.decodings import (
     answer,
 )
 from service.decisions.groups.rows import TOPIC_ID
-from service.decisions.keys.columns import from_arrow
+from service.decisions.keys import from_arrow
 from service.http import fields
 from service.http.fields import Array, Columns, Name, TopicName, budget, short
 from service.http.forms import AnswerSchema, Form, Operation, topic_of_a_snapshot
-from service.http.json.codec import enclosed
+from service.http.json.rows import enclosed
 from service.http.parsers import ArrowBody
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata, assignment_document, work_document
 from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions

@@ -10,25 +10,55 @@ The body may also be an Arrow stream with the columns `key` and `partition_id`, 
 """
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, post_load, validate
 
-from service.api.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
 from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, FingerprintAnswer, FingerprintQuestion, answer
-from service.decisions.keys.types import Stream
-from service.decisions.keys.values import json_value
+from service.decisions.keys import Stream, json_value
 from service.http import fields
 from service.http.fields import INT32, Array, Columns, Int
 from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, Operation
 from service.planner.attribution import conclusions
-from service.planner.attribution.equivalents import UNDECIDED
+from service.planner.attribution.equivalents import UNDECIDED, PartitionerClass, PartitionerClasses
 from service.planner.attribution.fingerprints import Candidate, Fingerprint, explain
 from service.planner.attribution.mixtures import NEVER, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class WriterSchema(AnswerSchema):
+    """Partitioners that no key tells apart."""
+
+    partitioners = fields.List(
+        fields.String(),
+        "those in use first, and among them the defaults of clients; empty: none in the list has this hash and sign rule",
+    )
+    hash = fields.String()
+    sign_rule = fields.String(example="mask")
+
+
+class ExcludedSchema(AnswerSchema):
+    """A partitioner that says nothing about these keys."""
+
+    partitioner = fields.String()
+    reason = fields.String()
+
+
+def writer_document(each: PartitionerClass) -> dict[str, Any]:
+    """A class, as WriterSchema has it."""
+    return {"partitioners": each.names, "hash": each.rule.hash.name, "sign_rule": each.rule.sign.name}
+
+
+def excluded_documents(partitioners: PartitionerClasses) -> list[dict[str, str]]:
+    """The partitioners that have no say, as ExcludedSchema has them."""
+    ignoring: Iterable[tuple[str, str]] = ((name, "ignores keys") for name in partitioners.ignoring_keys)
+    return [{"partitioner": name, "reason": reason} for name, reason in (*ignoring, *partitioners.excluded)]
 
 
 class ObservationSchema(Schema):

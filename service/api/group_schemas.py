@@ -10,14 +10,13 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, post_load, pre_load, validate
 
-from service.api.forms import form_of
+from service.api import form_of
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE
 from service.core.printable import counted
-from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
-from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
-from service.decisions.rows.names import NAME
+from service.decisions.groups.rows import MAX_COMBINATIONS, MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
+from service.decisions.rows import NAME
 from service.http import fields
 from service.http.fields import INT32, INT64, Array, Bool, Int, Name, Number, Rows, Subject, TopicName
 from service.http.forms import price_per_gb_field, topic_of_a_snapshot

@@ -15,15 +15,21 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.api.forms import form_of
+from service.api import form_of
 from service.api.group_schemas import ELSEWHERE, GroupAssignmentSchema, read_body
 from service.core.certificate import Certificate
 from service.core.measures import ZoneTraffic
 from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragged
-from service.decisions.groups.alternatives import Alternative, Settled, costs
-from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, GroupAnswer, GroupComparison, answer
-from service.decisions.groups.conclusions import conclusion
-from service.decisions.groups.question import GroupQuestion
+from service.decisions.groups.answer import (
+    FEW_MOVES,
+    MAX_DIFFERENCES,
+    Assigned,
+    GroupAnswer,
+    GroupComparison,
+    answer,
+    conclusion,
+)
+from service.decisions.groups.question import Alternative, GroupQuestion, Settled, costs
 from service.decisions.groups.rows import has_lag
 from service.decisions.groups.tables import (
     assignments_table,
@@ -47,7 +53,8 @@ from service.http.forms import (
     counts_document,
     loads_document,
 )
-from service.http.json.codec import LongText, Part, dumps, json_list
+from service.http.json.codec import LongText, dumps
+from service.http.json.rows import Part, json_list
 from service.planner.rebalances import Moves
 
 

@@ -21,21 +21,27 @@ from service.api.reassignment_schemas import PATTERNS, PacedSchema, PlacedTopicS
 from service.api.reassignments import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, plan_document
 from service.core.measures import spread
 from service.core.ragged import taken
-from service.decisions.log_dirs.answer import LogDirAnswer, answer
-from service.decisions.log_dirs.question import LogDirQuestion
-from service.decisions.log_dirs.rows import DISK_BROKER, plain_disk_brokers
-from service.decisions.log_dirs.tables import dir_reasons, moves_table
+from service.decisions.log_dirs import (
+    DISK_BROKER,
+    LogDirAnswer,
+    LogDirQuestion,
+    answer,
+    dir_reasons,
+    moves_table,
+    plain_disk_brokers,
+)
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
 from service.http.forms import OF_BROKERS, AnswerSchema, CountsSchema, Form, KafkaVersion, LoadsSchema, Operation
-from service.http.json.codec import Part, dumps, json_list
-from service.http.json.codec import rows as json_rows
+from service.http.json.codec import dumps
+from service.http.json.rows import Part, json_list
+from service.http.json.rows import rows as json_rows
 from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
-    from service.decisions.log_dirs.question import DirCluster
+    from service.decisions.log_dirs import DirCluster
     from service.http.json.codec import LongText
     from service.planner.log_dirs.model import DirMoves, LogDirPlan
 

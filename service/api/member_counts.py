@@ -20,7 +20,7 @@ from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnsw
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, surely_meets
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import POLL_MS
-from service.decisions.rows.arrays import columns
+from service.decisions.rows import columns
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Number
 from service.http.forms import AnswerSchema, Form, ImplementationSchema, Operation, ZoneTrafficSchema, price_per_gb_field

@@ -20,7 +20,7 @@ from marshmallow import Schema, validate
 from service.core.keys.formats import FORMATS
 from service.core.keys.values import key_value
 from service.decisions.partition_counts import PlansAnswer, PlansQuestion, answer
-from service.decisions.rows.numbers import MOST
+from service.decisions.rows import MOST
 from service.http import fields
 from service.http.fields import Array, Bool, Columns, Int, Number, Subject
 from service.http.forms import AnswerSchema, CountsSchema, Form, KafkaVersion, Operation, QuestionSchema

@@ -5,20 +5,65 @@ fewer racks than their replicas allow. What is not known is said, and is neither
 stream the answer is the table of findings, a row for each partition: `severity`, `rule`, `topic_name`, `detail`, `partition_id`.
 """
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
+from service.core.kafka_versions import LATEST
 from service.core.measures import load_of
 from service.core.model import NONE
-from service.decisions.placement_checks import CheckAnswer, CheckQuestion, answer
-from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
+from service.decisions.budget import Budget, Figures
+from service.decisions.reassignments.rows import (
+    PLACED_TOPIC,
+    TARGET_BROKER,
+    plain_placed_topics,
+    plain_target_brokers,
+    read_current,
+)
 from service.http import fields
 from service.http.fields import Rows
 from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
-from service.planner.placement_checks import SEVERITIES, CheckFinding, PlacementCheck
+from service.planner.placement_checks import SEVERITIES, CheckFinding, PlacementCheck, check_placements, conclusion, warnings
+
+
+@dataclass(frozen=True)
+class CheckQuestion:
+    """A cluster as it is.
+
+    brokers, topics : rows (see ``reassignments.rows``: TARGET_BROKER, PLACED_TOPIC), each well-formed
+    kafka_version : of the brokers; the answer is the same for all releases
+    """
+
+    brokers: pa.StructArray
+    topics: pa.StructArray
+    kafka_version: str = LATEST
+
+
+@dataclass(frozen=True)
+class CheckAnswer:
+    """The state of the cluster, also in sentences: what is at risk, and what was assumed or is unusual."""
+
+    question: CheckQuestion
+    check: PlacementCheck
+    conclusion: str
+    warnings: list[str]
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        return Figures("check", {"partitions": len(self.check.placements), "brokers": len(self.check.brokers)})
+
+
+def answer(question: CheckQuestion, budget: Budget) -> CheckAnswer:
+    """Check the cluster. Raises InvalidQuestion, and what the budget raises."""
+    brokers, placements = read_current(question.brokers, question.topics, budget)
+    in_sync = question.topics.field("placements").flatten().field("in_sync_replicas")
+    check = check_placements(brokers, placements, np.array(pc.is_valid(in_sync), np.bool_))
+    return CheckAnswer(question, check, conclusion(check), list(warnings(check)))
 
 
 class PlacementCheckSchema(QuestionSchema):

@@ -5,7 +5,6 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load, validate
 
 from service.core.errors import InvalidQuestion
-from service.decisions.reassignments.balance import read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
     MOST_BYTES,
@@ -16,6 +15,7 @@ from service.decisions.reassignments.rows import (
     plain_reassigned,
     plain_target_brokers,
 )
+from service.decisions.reassignments.selection import read_balance
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
 from service.http.forms import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot

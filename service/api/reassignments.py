@@ -18,19 +18,19 @@ from service.api.placements import ReassignmentSchema, load_documents, reassignm
 from service.api.reassignment_schemas import FrontierSchema, ReassignmentQuestionSchema
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
-from service.decisions.reassignments.answer import ReassignmentAnswer, answer
-from service.decisions.reassignments.tables import moves_table, replica_reasons
+from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table, replica_reasons
 from service.http import fields
 from service.http.forms import PLACED_TRAFFIC, AnswerSchema, CountsSchema, Form, LoadsSchema, Operation, ZoneTrafficSchema
-from service.http.json.codec import LongText, Part, dumps, json_list
-from service.http.json.codec import rows as json_rows
+from service.http.json.codec import LongText, dumps
+from service.http.json.rows import Part, json_list
+from service.http.json.rows import rows as json_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from service.decisions.log_dirs.answer import LogDirAnswer
+    from service.decisions.log_dirs import LogDirAnswer
     from service.planner.reassignments.batches.model import Batches, BatchTiming
 
 

@@ -12,7 +12,7 @@ from service.api import coordinators, partitions
 from service.core.keys.columns import INTEGERS
 from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.decisions.families import FAMILIES, Family
-from service.decisions.keys.values import TEXTUAL, fields_of
+from service.decisions.keys import TEXTUAL, fields_of
 from service.decisions.partitions import PartitionsQuestion
 from service.descriptions.pasted import utf8
 from service.http import fields
@@ -20,11 +20,12 @@ from service.http.blueprint import Blueprint, Parser, QuerySchema
 from service.http.bodies import read_body
 from service.http.deciding import decide, reserve
 from service.http.fields import INT64, Int, from_query
-from service.http.forms import ARROW_STREAM, CSV, JSON, JSON_LINES, ExplainSchema
+from service.http.forms import ExplainSchema
+from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.parsers import ArrowParser, LinesParser
 
 if TYPE_CHECKING:
-    from service.decisions.coordinators import CoordinatorQuestion
+    from service.api.coordinators import CoordinatorQuestion
 
 TEXT: Final = "text/plain"
 OF_KEY: Final = fields_of(keys=("key",))

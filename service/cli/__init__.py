@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "history": ("service.cli.history", "Tell what happened to a group, from logs and records."),
     "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
     "log-dirs": ("service.cli.reassignments.log_dirs", "Plan moves between the disks of brokers."),
-    "member-counts": ("service.cli.member_counts.command", "Plan how many members a group needs."),
+    "member-counts": ("service.cli.member_counts", "Plan how many members a group needs."),
     "partitions": ("service.cli.decisions", "Compute the partition of each key."),
     "pipeline": ("service.cli.pipeline", "Analyse records and logs of any size on Spark."),
     "place": ("service.cli.decisions", "Place replicas on brokers."),

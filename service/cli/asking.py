@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from service.cli import options
 from service.cli.errors import BAD_INPUT, note
-from service.http.forms import CSV
+from service.http.media_types import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,7 +80,7 @@ def _form(path: str) -> Form[Any, Any]:
     gc.disable()
     try:
         announce_compilation()
-        from service.api.forms import form_of  # noqa: PLC0415 - an import that --help does not need
+        from service.api import form_of  # noqa: PLC0415 - an import that --help does not need
 
         return form_of(path)
     finally:

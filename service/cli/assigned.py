@@ -8,7 +8,7 @@ from typing import Final
 
 from service.cli.terminal import Cells
 from service.core.documents import Json
-from service.report.numbers import id_ranges
+from service.report.figures import id_ranges
 
 HEADS: Final = ("member", "has", "gets", "gives up", "assigned")
 

@@ -19,7 +19,7 @@ from service.conformance.subjects import Subject, subject_of
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted, printable
 from service.http.json.codec import dumps
-from service.parameters.types import duration
+from service.parameters import duration
 
 DIFFERS: Final = 1
 """The exit status of a program that answers otherwise. 2 is for invalid options, and for a program that cannot be asked."""

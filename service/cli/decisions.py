@@ -18,8 +18,8 @@ from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
 from service.cli.inputs import read_input
 from service.cli.offsets import batch_topics
-from service.parameters.types import Parsed
-from service.report.numbers import id_ranges, number
+from service.parameters import Parsed
+from service.report.figures import id_ranges, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -375,7 +375,7 @@ def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
 def _frontier_picture(answer: bytes) -> str:
     """The curve of an answer's frontier as SVG."""
     from service.http.json.codec import loads  # noqa: PLC0415
-    from service.report.curves import curve  # noqa: PLC0415 - see _answer
+    from service.report.figures import curve  # noqa: PLC0415 - see _answer
 
     points = loads(answer)["frontier"]
     moves, worst = ([point[name] for point in points] for name in ("moves", "worst_load"))

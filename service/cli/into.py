@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,16 @@ from service.report.folders import (
     REPORT,
     SUMMARY,
     check_folder,
+    exclusive,
     json_of,
     local_folder,
     parquet_of,
     replace_results,
 )
-from service.report.lock import exclusive
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     import pyarrow as pa
 
     from service.pipeline.analyses.outcome import Outcome

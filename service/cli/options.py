@@ -10,7 +10,7 @@ import click
 
 from service.cli import request_bodies
 from service.core.keys.formats import FORMATS
-from service.parameters.types import Parsed
+from service.parameters import Parsed
 from service.planner.reassignments import UNKNOWN_RACKS
 
 

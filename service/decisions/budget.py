@@ -1,15 +1,37 @@
-"""What a question may take: a value that the door passes to ``answer``, since only the door knows whose machine it is."""
+"""What a question may take, a value that the door passes to ``answer``, and what the answer was about, in figures.
+
+Only the door knows whose machine it is.
+"""
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from service.core.clock import Deadline
 from service.core.errors import AllocatorError, LimitExceeded
+
+
+class Figures(NamedTuple):
+    """What an answer was about, in numbers: for metrics, logs and the terminal's last line.
+
+    strategy : the partitioner, assignor or placer that gave it
+    items : how large the question was: keys, partitions, members, brokers
+    skew : of the answer (maximum ÷ mean); None if it has none
+    subject : the topic or group that the caller named
+    moved : partitions that change owner; None where nothing can
+    tag : identifies the answer: equal questions have equal ones
+    """
+
+    strategy: str
+    items: Mapping[str, int]
+    skew: float | None = None
+    subject: str | None = None
+    moved: int | None = None
+    tag: str | None = None
+
 
 PREFIX: Final = "ALLOCATOR_"
 
@@ -20,11 +42,6 @@ CPU_LIMIT: Final = "max_cpu_seconds_per_kb"
 def limit_name(setting: str) -> str:
     """The environment variable of a limit, a setting of the service: ``max_keys`` → ``ALLOCATOR_MAX_KEYS``."""
     return PREFIX + setting.upper()
-
-
-def longest_text(names: Iterable[str]) -> int:
-    """Most bytes that one of some names takes in a JSON text: up to six for a character. An answer may have it many times."""
-    return max(map(len, map(encode_basestring_ascii, names)), default=0)
 
 
 class OutOfTime(AllocatorError):

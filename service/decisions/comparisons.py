@@ -7,10 +7,9 @@ from typing import Any, Final
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.printable import counted
-from service.decisions.budget import Budget
+from service.decisions import keys as key_values
+from service.decisions.budget import Budget, Figures
 from service.decisions.chosen_partitioners import chosen
-from service.decisions.figures import Figures
-from service.decisions.keys import values as key_values
 from service.planner.attribution.agreement import PartitionerComparison, compare
 
 EXAMPLE_BYTES: Final = 1_000

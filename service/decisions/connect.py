@@ -13,9 +13,8 @@ from service.core.jvm.sorting import java_order
 from service.core.measures import spread
 from service.core.printable import counted
 from service.core.registry import released
-from service.decisions.budget import Budget, longest_text
-from service.decisions.figures import Figures
-from service.decisions.rows import duplicates
+from service.decisions.budget import Budget, Figures
+from service.decisions.rows import duplicates_in_rows, longest_text
 
 Row = Mapping[str, Any]
 
@@ -306,10 +305,10 @@ def _faults(question: ConnectQuestion) -> Iterator[InvalidQuestion]:
         if i == 0 and row.get("connectors") is None:
             yield InvalidQuestion("Required in the first round.", *place, "connectors")
         for rows, name in (("connectors", "connector_name"), ("workers", "member_id")):
-            yield from duplicates.in_rows(row.get(rows) or (), name, *place, rows)
+            yield from duplicates_in_rows(row.get(rows) or (), name, *place, rows)
         members = [worker["member_id"] for worker in row["workers"]]
         leader = row.get("leader_id") or question.leader_id
         if leader is not None and leader not in members:
             at = (*place, "leader_id") if row.get("leader_id") else ("leader_id",)
             yield InvalidQuestion(f"The leader {leader!r} is not among the workers of round {i}.", *at)
-    yield from duplicates.in_rows(question.leader_states, "leader_id", "leader_states")
+    yield from duplicates_in_rows(question.leader_states, "leader_id", "leader_states")

@@ -8,10 +8,9 @@ from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.model import Int32s
 from service.core.printable import counted
-from service.decisions.budget import Budget
+from service.decisions import keys as key_values
+from service.decisions.budget import Budget, Figures
 from service.decisions.chosen_partitioners import chosen
-from service.decisions.figures import Figures
-from service.decisions.keys import values as key_values
 from service.planner.attribution.conclusions import conclusion
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.attribution.fingerprints import Fingerprint, fingerprint

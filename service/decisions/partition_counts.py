@@ -13,14 +13,11 @@ from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.measures import spread
 from service.core.model import Int64s
-from service.decisions.budget import Budget
+from service.decisions import keys as key_values
+from service.decisions.budget import Budget, Figures
 from service.decisions.chosen_partitioners import chosen
-from service.decisions.figures import Figures
-from service.decisions.keys import values as key_values
-from service.decisions.keys.columns import dictionary_of, from_arrow
-from service.decisions.keys.types import Stream
-from service.decisions.rows import duplicates
-from service.decisions.rows.numbers import MOST
+from service.decisions.keys import Stream, dictionary_of, from_arrow
+from service.decisions.rows import MOST, duplicates_in_list
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.sizing.conclusions import LimitReach, reach
 from service.planner.sizing.counter import KeyCounter, hashing_rule, moduli_of
@@ -177,7 +174,7 @@ def _faults(question: PlansQuestion) -> Iterator[InvalidQuestion]:
     yield from faults_of(
         lambda: _throughput(question),
         lambda: partitioner_names(question.partitioners),
-        lambda: raise_all(duplicates.in_list(question.partitions_counts or (), "partitions_counts")),
+        lambda: raise_all(duplicates_in_list(question.partitions_counts or (), "partitions_counts")),
     )
     yield from _rate_faults(question)
     if question.keys is not None and question.histogram is not None:

@@ -18,9 +18,8 @@ from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 from service.core.partitioners.allocation import explain
 from service.core.partitioners.model import Options
-from service.decisions.budget import Budget
-from service.decisions.figures import Figures
-from service.decisions.keys import values as key_values
+from service.decisions import keys as key_values
+from service.decisions.budget import Budget, Figures
 from service.planner.attribution.equivalents import hashing_bytes
 
 MAX_COUNTS: Final = 100_000

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-from service.descriptions.completion import rows_of
-from service.descriptions.group_tools import STREAMS
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description
-from service.descriptions.subscriptions import partition_counts, with_subscriptions
+from service.descriptions.subscriptions import partition_counts, rows_of, with_subscriptions
+from service.descriptions.tools_text import STREAMS
 from service.wire.connect_protocol import CONNECT, connect_request
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")

@@ -12,7 +12,6 @@ librdkafka        ``debug=assignor`` of the leader: ``Group "g" running range as
 Whatever a logger prints before and after a message is ignored, and so is every other line of these clients.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,17 +19,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from service.core.documents import Json
-from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import LineReader, listed
+from service.descriptions.model import Description, LineReader, UnreadableDescription, listed
 
 Partitions = dict[str, set[int]]
 
 _CONTEXT: Final = re.compile(
     r"\[Consumer (?:instanceId=(?P<instance_id>[^,\[\]]+), )?clientId=(?P<client_id>[^,\[\]]+)"
     r"(?:, groupId=(?P<group>[^\[\]]+))?\]"
-)
-_TOLD: Final = re.compile(
-    r"Finished assignment for group|newly assigned partitions|Successfully (?:joined|synced) group|\" running \S+ assign"
 )
 _FINISHED: Final = re.compile(r"Finished assignment for group(?: at generation (?P<generation>[0-9]+))?: (?P<members>\{.*\})?")
 _PERFORMING: Final = re.compile(r"Performing assignment using strategy (?P<name>\S+) with subscriptions (?P<members>\{.*)")
@@ -61,31 +56,10 @@ _RD_MEMBER: Final = re.compile(
 )
 _RD_ROW: Final = re.compile(r"(?:^|\s)(?P<topic>\S+) \[(?P<partition>-?[0-9]+)\]$")
 
-_MAP: Final = re.compile(r'\s*\{[^\s"}]')
-_MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
 _FORGETFUL: Final = ("range", "roundrobin")
 """Assignors for which it does not matter who owned what."""
 UNNAMED: Final = "unnamed"
 """The group of messages without a logger's context, which names it."""
-
-
-def messages(text: str) -> str:
-    """The text with the message of each line that is a log line in JSON, if consumers' messages are among them.
-
-    A line that begins with a map as Java prints it, which is no JSON, becomes blank.
-    """
-    if not _TOLD.search(text):
-        return text
-    return "\n".join(_message(line) if line.lstrip().startswith("{") else line for line in text.split("\n"))
-
-
-def _message(line: str) -> str:
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return "" if _MAP.match(line) else line
-    found = next((document[name] for name in _MESSAGE if isinstance(document.get(name), str)), None)
-    return line if found is None else " ".join(found.split("\n")).rstrip()
 
 
 @dataclass

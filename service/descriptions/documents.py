@@ -8,9 +8,8 @@ from typing import Any, Final, Protocol
 
 from service.core.documents import Json
 from service.core.printable import first_few
-from service.descriptions.model import Description, UnreadableDescription, brokers_of
+from service.descriptions.model import Description, Path, SourceText, UnreadableDescription, brokers_of, first_of
 from service.descriptions.other_documents import read_other
-from service.descriptions.source import Path, SourceText, first_of
 
 _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id", "log_dirs": "broker_id"}
 """The lists of a snapshot, each with the member that names a row."""

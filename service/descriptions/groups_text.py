@@ -16,8 +16,7 @@ from functools import cache
 from typing import Final
 
 from service.core.documents import Json
-from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import MOST_GAPS, LineReader
+from service.descriptions.model import MOST_GAPS, Description, LineReader, UnreadableDescription
 
 _COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
 _OFFSETS: Final = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")

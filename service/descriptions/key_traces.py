@@ -11,22 +11,20 @@ from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.model import AS_NULL
 from service.core.printable import all_of, counted
 from service.decisions import partitions
-from service.decisions.figures import Figures
+from service.decisions.budget import Budget, Figures
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
 from service.descriptions import bodies
 from service.descriptions.answers import DescriptionsQuestion, partitions_of
 from service.descriptions.answers import answer as read
-from service.descriptions.completion import completed, topics_read
 from service.descriptions.model import Description
+from service.descriptions.subscriptions import completed, topics_read
 from service.planner.rebalances import final_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
-
-    from service.decisions.budget import Budget
 
 Basis = Literal["owned", "assigned", "none", "unknown"]
 

@@ -1,29 +1,127 @@
 """A pasted text, line by line, to the readers of its forms."""
 
 import codecs
+import json
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from service.core.clock import check_time
-from service.descriptions import consumer_logs, strimzi
-from service.descriptions.brokers_text import BrokersText, read_rack_table
-from service.descriptions.client_tools import KcatText, RpkText
+from service.descriptions.cluster_text import BrokersText, OffsetsText, TopicsText, read_rack_table
 from service.descriptions.consumer_logs import ConsumerLogs
 from service.descriptions.documents import BEGIN, NOTHING_YET, LooseRows, read_document
-from service.descriptions.group_tools import OtherGroupsText
 from service.descriptions.groups_text import GroupsText, unwrapped
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.offsets_text import OffsetsText
-from service.descriptions.prefixes import without_prefix
+from service.descriptions.other_documents import StrimziText
 from service.descriptions.records_text import RecordsText
-from service.descriptions.rows import LineReader
-from service.descriptions.strimzi import StrimziText
-from service.descriptions.topics_text import TopicsText
+from service.descriptions.tools_text import KcatText, OtherGroupsText, RpkText
+
+if TYPE_CHECKING:
+    from service.descriptions.model import LineReader
+
+
+ANCHOR: Final = re.compile(
+    r"(?P<head>[Tt]opic: ?\S+\s.*?PartitionCount: ?[0-9]"
+    r"|(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\)),?\s+[#A-Z(][A-Z#() ,-]{3,}"
+    r"|\S+:[0-9]+ \(id: [0-9]+ rack: |Metadata for |(?:Consumer|Share|Streams) group '"
+    r'|\{"(?:version|snapshot_version|brokers|topics|groups|partitions|KafkaPartitionState)":)'
+    r"|[Tt]opic: ?\S+\s+[Pp]artition: ?[0-9]"
+)
+"""How lines of Kafka's tools begin; ``head``: but those that Kafka's own tool indents."""
+
+MOST_CHARACTERS: Final = 500
+"""Characters of a line within which its anchor begins."""
+
+MOST_LINES: Final = 50_000
+"""Lines in which anchors are sought."""
+
+_ROW: Final = re.compile(r"\s*\|.*\|\s*")
+_RULE: Final = re.compile(r"[\s|:+-]+")
+_BLANKS: Final = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_NOTHING: Final = re.compile("[\u200b\u200c\u200d\u2060]")
+
+
+def without_prefix(text: str) -> tuple[str, list[str]]:
+    """The text without what stands before each line, and sentences about what was dropped. It has as many lines as before.
+
+    What stands before each line of a text that was passed on, which is dropped: numbers, times, hosts, marks of quotes and
+    tables.
+
+    ===================================================== ==============================================
+    ``docker logs -t``, ``[2026-03-03 19:31:50,804] INFO`` a time, in brackets or not, perhaps a level
+    ``kubectl logs --prefix``, ``docker compose logs``    ``[pod/kafka-0/kafka]``, ``kafka-1  |``
+    ``dsh -M``, ``pssh -i``                               ``host-1:``
+    ``cat -n``, ``grep -n``                               ``12`` and a tab, ``12:``
+    a mail, Markdown, a ConfigMap, a diff                 ``>``, spaces, ``|``, ``+``
+    ===================================================== ==============================================
+
+    The prefix is what stands before the words with which the tools' lines begin (ANCHOR). It is the same on all of them but for
+    its digits. A Markdown table has a cell between each two bars.
+    """
+    text, notes = _NOTHING.sub("", _BLANKS.sub(" ", text)), list[str]()
+    if BEGIN.match(text.lstrip().split("\n", 1)[0][:MOST_CHARACTERS]):
+        return text, notes
+    if "|" in text and (cells := _without_bars(text)) is not None:
+        text = cells
+    dropped = text
+    for _ in range(3):  # a time within a quote within a diff
+        found = _prefix(dropped)
+        if found is None:
+            break
+        pattern, shown = found
+        lines = [(line, pattern.match(line)) for line in dropped.split("\n")]
+        dropped = "\n".join(line[match.end() :] if match else line for line, match in lines)
+        if shown.strip():
+            notes.append(f"Before each line, {shown.strip()!r} or the like was dropped.")
+    return dropped, notes
+
+
+def _prefix(text: str) -> tuple[re.Pattern[str], str] | None:
+    """What matches the prefix of the lines, and one such prefix; None if there is none."""
+    found = [match for line in text.split("\n", MOST_LINES)[:MOST_LINES] if (match := ANCHOR.search(line[:MOST_CHARACTERS]))]
+    heads = [match for match in found if match["head"]]
+    # Kafka's tool indents the lines of partitions by a tab.
+    prefixes = [match.string[: match.start()] for match in heads] or [match.string[: match.start()].rstrip() for match in found]
+    shapes = Counter(map(_shape, prefixes))
+    if not shapes or (shape := shapes.most_common(1)[0][0]) == "":
+        return None
+    shown = next(prefix for prefix in prefixes if _shape(prefix) == shape)
+    if shape in ("+", "-") and {"+", "-"} <= shapes.keys():  # of a diff, what is there now
+        return re.compile(r"\+ ?|-.*|@@.*"), "+"
+    return re.compile(_pattern(shown)), shown
+
+
+def _shape(prefix: str) -> str:
+    """A prefix, with one digit for each number and one space for each blank."""
+    return re.sub(r"\s+", " ", re.sub(r"[0-9]+", "0", prefix))
+
+
+def _pattern(prefix: str) -> str:
+    """A pattern of prefixes with other numbers, and another indent where numbers are of other lengths."""
+    trailing = len(prefix) - len(prefix.rstrip())
+    parts = re.findall(r"[0-9]+|\s+|[^0-9\s]+", prefix[: len(prefix) - trailing])
+    body = "".join("[0-9]+" if part.isdecimal() else r"[ \t]*" if part.isspace() else re.escape(part) for part in parts)
+    return f"{body}[ \\t]{{0,{trailing}}}"
+
+
+def _without_bars(text: str) -> str | None:
+    """A text with a Markdown table whose header is Kafka's, with its cells apart by blanks; None for any other."""
+    lines = text.split("\n")
+    rows = [i for i, line in enumerate(lines) if _ROW.fullmatch(line)]
+    if len(rows) < 2 or not any(ANCHOR.search(_apart(lines[i])[:MOST_CHARACTERS]) for i in rows):
+        return None
+    for i in rows:
+        lines[i] = "" if _RULE.fullmatch(lines[i]) else _apart(lines[i])
+    return "\n".join(lines)
+
+
+def _apart(row: str) -> str:
+    return "  ".join(cell.strip() or "-" for cell in row.strip().removeprefix("|").removesuffix("|").split("|"))
+
 
 Line = tuple[int, str]
 """Its number in the text, from 1, and its characters."""
@@ -58,6 +156,15 @@ _SPOKEN: Final = re.compile(
 )
 """What Kafka's tools print around JSON."""
 
+_LOGGED: Final = re.compile(
+    r"Finished assignment for group|newly assigned partitions|Successfully (?:joined|synced) group|\" running \S+ assign"
+)
+"""Messages of consumers that say what a group was assigned."""
+
+_MAP: Final = re.compile(r'\s*\{[^\s"}]')
+_MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
+_LAST_APPLIED: Final = re.compile(r"(last-applied-configuration: [|>]-?\n[^\S\n]*)\{.*")
+
 UNKNOWN_JSON: Final = (
     "JSON that is not a description of a cluster. Known forms: snapshots, what kafka-reassign-partitions, kafka-log-dirs and the "
     "formatters of __consumer_offsets print, Cruise Control's kafka_cluster_state, kcat -L -J, rpk, kt, Burrow, Kafka Connect's "
@@ -80,12 +187,36 @@ def utf8(data: bytes) -> bytes:
     return data.removeprefix(codecs.BOM_UTF8)
 
 
+def _messages(text: str) -> str:
+    """The text with the message of each line that is a log line in JSON, if consumers' messages are among them.
+
+    A line that begins with a map as Java prints it, which is no JSON, becomes blank.
+    """
+    if not _LOGGED.search(text):
+        return text
+    return "\n".join(_message(line) if line.lstrip().startswith("{") else line for line in text.split("\n"))
+
+
+def _message(line: str) -> str:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return "" if _MAP.match(line) else line
+    found = next((document[name] for name in _MESSAGE if isinstance(document.get(name), str)), None)
+    return line if found is None else " ".join(found.split("\n")).rstrip()
+
+
+def _without_last_applied(text: str) -> str:
+    """The text without what kubectl remembers of the last change of a resource, which may have changed since."""
+    return _LAST_APPLIED.sub(r"\1", text) if "last-applied-configuration: " in text else text
+
+
 def read_description(text: str) -> Description:
     """The description that this text is, in whichever form. Raises UnreadableDescription."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
-    lines, dropped = without_prefix(strimzi.without_last_applied(consumer_logs.messages(text)))
+    lines, dropped = without_prefix(_without_last_applied(_messages(text)))
     whole = read_rack_table(lines) or _Pasted(lines).read(unwrapped(lines))
     for kind, largest, of in _largest_ids(whole):
         if largest > LARGEST_ID:
@@ -117,9 +248,10 @@ class _Pasted:
 
     def __init__(self, text: str) -> None:
         self.topics, self.groups = TopicsText(), GroupsText()
-        others = (StrimziText(), ConsumerLogs(), OtherGroupsText(self.groups), RpkText(), KcatText(), OffsetsText())
+        others: tuple[type[LineReader], ...] = (StrimziText, ConsumerLogs, OtherGroupsText, RpkText, KcatText, OffsetsText)
         found = (reader for reader in others if any(mark in text for mark in reader.mark))
-        self.readers: tuple[LineReader, ...] = (self.topics, *found, self.groups, BrokersText())
+        made = (OtherGroupsText(self.groups) if reader is OtherGroupsText else reader() for reader in found)
+        self.readers: tuple[LineReader, ...] = (self.topics, *made, self.groups, BrokersText())
         self.records, self.loose = RecordsText(), LooseRows()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()

@@ -20,9 +20,18 @@ from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description
-from service.descriptions.partitioner_history import Default, KeyChange, alike_for_keys, defaults, key_changes
-from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
-from service.descriptions.upgrade_steps import steps_of
+from service.descriptions.version_histories import (
+    BrokerReleases,
+    Default,
+    KeyChange,
+    PlacementChange,
+    alike_for_keys,
+    check_zookeeper,
+    defaults,
+    key_changes,
+    placement_changes,
+    steps_of,
+)
 from service.planner.assignor_changes import restarts
 from service.planner.rebalances import differences, final_rows, moves
 from service.strategies import GROUP_PROTOCOLS, Assignor, of_client

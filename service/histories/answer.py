@@ -8,8 +8,7 @@ from typing import Final
 from service.core.clock import looking
 from service.core.errors import InvalidQuestion
 from service.core.printable import all_of
-from service.decisions.budget import Budget
-from service.decisions.figures import Figures
+from service.decisions.budget import Budget, Figures
 from service.histories.causes import Why
 from service.histories.checks import checks
 from service.histories.clocks import Aligned, align

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 
 from service.core.clock import check_time
 from service.core.documents import Json
-from service.descriptions.topics_text import TopicsText
+from service.descriptions.cluster_text import TopicsText
 from service.histories.events import ToldEvent, TopicsTold
 from service.histories.logs import MARKS, BrokerLog, ClientLog
 from service.histories.records import RecordsOfGroup, Snapshots

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from service.report.numbers import duration
+from service.report.figures import duration
 
 HEAD: Final = 300
 """Characters of a line among which its time is."""

@@ -25,8 +25,8 @@ from service.http import error_handlers, problems
 from service.http.bodies import check_json, read_body
 from service.http.deciding import decide, request_budget
 from service.http.fields import INT32, INT64, Bool, from_query
-from service.http.forms import JSON
 from service.http.json.codec import loads
+from service.http.media_types import JSON
 from service.http.middleware import current_request
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from werkzeug.http import parse_options_header
 
 from service.core.clock import limited
 from service.decisions.budget import Budget
-from service.http.forms import ARROW_STREAM, CSV, JSON, JSON_LINES, PARAMETER, FamilyAnswer, Form
+from service.http.forms import PARAMETER, FamilyAnswer, Form
 from service.http.json.codec import dump_pieces, dump_text
+from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.middleware import PROGRESS, current_request
 from service.http.tables import without_formulas, written, written_bytes
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.decisions.figures import Figures
+    from service.decisions.budget import Figures
     from service.http.middleware import Progress
     from service.http.telemetry.metrics import Metrics
 

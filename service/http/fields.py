@@ -21,8 +21,7 @@ from marshmallow.experimental.context import Context
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.model import LARGEST, SMALLEST
 from service.decisions.budget import Budget
-from service.decisions.rows import arrays
-from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME
+from service.decisions.rows import LONGEST_NAME, LONGEST_TOPIC_NAME, read_array
 
 
 def metadata(text: str | None, example: Any = missing, *, optional: bool = False, detail: bool = False) -> dict[str, Any]:
@@ -379,7 +378,7 @@ class Columns(Array):
             columns[name] = values
             if kind is None:
                 continue
-            array = arrays.read(values, kind)
+            array = read_array(values, kind)
             if array is None or (array.null_count > absent and not field.allow_none) or not _within(array, field):
                 return None
             columns[name] = array
@@ -423,7 +422,7 @@ class Rows(Columns):
         """See Columns."""
         if self.left_out and set(map(type, rows)) <= {dict} and self.left_out & set().union(*rows):
             rows = [{name: row[name] for name in row.keys() - self.left_out} for row in rows]
-        array = arrays.read(rows, self.row)
+        array = read_array(rows, self.row)
         return None if array is None or array.null_count or not self.is_plain(array) else array
 
     def odd(self, row: dict[str, Any]) -> pa.StructArray:
@@ -443,7 +442,7 @@ class Integers(Array):
         self.dtype = dtype
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        array = arrays.read(value, pa.int64())
+        array = read_array(value, pa.int64())
         if array is not None and array.null_count == 0 and _within(array, self.inner):
             return array.to_numpy(zero_copy_only=False).astype(self.dtype)
         return np.array(super()._deserialize(value, attr, data, **kwargs), self.dtype)

@@ -15,12 +15,12 @@ from service.core.kafka_versions import LATEST, since
 from service.core.measures import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
 from service.core.registry import Strategy
-from service.decisions.budget import Budget
-from service.decisions.figures import Figures
+from service.decisions.budget import Budget, Figures
 from service.http import fields
 from service.http.fields import Bool, Number
 from service.http.json.codec import LongText, dumps, loads
 from service.http.json.limits import JsonRejected, memory_bytes
+from service.http.media_types import CSV
 from service.http.problems import of_allocator_error, of_messages, problem, reword
 from service.planner.reassignments import UNKNOWN_RACKS
 
@@ -234,12 +234,6 @@ def _plan(schema: type[Schema]) -> _Plan:
             if any(plan):
                 below.append((name, plan))
     return frozenset(details), tuple(below)
-
-
-JSON: Final = "application/json"
-JSON_LINES: Final = "application/x-ndjson"
-ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
-CSV: Final = "text/csv"
 
 
 class Refused(Exception):

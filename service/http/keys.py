@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 from marshmallow import ValidationError
 
-from service.decisions.keys.types import Stream
+from service.decisions.keys import Stream
 from service.http import fields
 from service.http.json import arrays
 from service.http.json.codec import loads

@@ -15,8 +15,8 @@ from service.http.blueprint import Parser, query_values
 from service.http.bodies import body_pieces, check_arrow, check_json, check_utf8, checked_messages, read_body
 from service.http.deciding import request_budget, reserve
 from service.http.fields import budget
-from service.http.forms import ARROW_STREAM, JSON, JSON_LINES
 from service.http.json.codec import loads
+from service.http.media_types import ARROW_STREAM, JSON, JSON_LINES
 
 
 class ArrowParser(Parser):

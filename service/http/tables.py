@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from service.http.forms import CSV
 from service.http.json.codec import SHORT_BYTES
+from service.http.media_types import CSV
 
 FORMULA: Final = "^([=+\\-@\t\r\n＝＋－＠])"
 """The beginning of a cell that a spreadsheet may evaluate (OWASP, CSV Injection)."""

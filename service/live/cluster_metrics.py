@@ -20,7 +20,7 @@ from service.core.errors import AllocatorError
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
-from service.decisions.member_counts.fewest import Need, fewest_members
+from service.decisions.member_counts.answer import Need, fewest_members
 from service.descriptions.bodies import group_assignment, with_lag
 from service.descriptions.leaders import leader_of
 from service.descriptions.model import Description

@@ -29,7 +29,7 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
 from service.core.documents import Json
-from service.descriptions.classic_groups import classic_members
+from service.descriptions.records_text import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
 from service.live.errors import NotKnown
 from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest

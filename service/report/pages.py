@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from service import __version__
 from service.core.printable import printable
-from service.report.palette import LIGHT, variables
+from service.report.figures import LIGHT, variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

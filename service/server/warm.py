@@ -31,8 +31,8 @@ from service.core.kernels import unsaved
 from service.core.keys import columns
 from service.core.partitioners.murmur2 import murmur2
 from service.core.partitioners.side_by_side import TOGETHER
-from service.http.forms import ARROW_STREAM
 from service.http.json import arrays
+from service.http.media_types import ARROW_STREAM
 from service.planner.sizing.frequent_keys import FrequentKeys
 
 Half: TypeAlias = Callable[[Client], None]

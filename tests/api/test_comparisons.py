@@ -10,7 +10,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 from tests.support.questions import ask
 
 PATH = "/v1/partitioner-comparisons"

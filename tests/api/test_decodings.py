@@ -15,7 +15,7 @@ from service.core.kafka_versions import FORMATTERS_3_9, LATEST
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.decodings import DecodingQuestion, RecordsToDecode
 from service.decisions.decodings import answer as answered
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 from service.http.parsers import JSON_LINES
 from service.http.problems import kebab
 from tests.support.captures import PROTOCOL, RECORDS, captures

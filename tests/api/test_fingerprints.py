@@ -13,7 +13,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 from service.planner.attribution.observations import matches
 from tests.api.test_comparisons import stream
 from tests.reference import fingerprints as twin

@@ -8,7 +8,7 @@ import io
 import pyarrow as pa
 import pytest
 
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 
 URL = "/v1/group-assignments"
 TOPIC = {"topic_name": "t", "partitions_count": 6}

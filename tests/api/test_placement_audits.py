@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from service.api.placement_audits import EXAMPLE, FORM
+from service.api.placement_audits import EXAMPLE, FORM, answer
 from service.core.clock import limited
 from service.core.model import PlacementRequest
 from service.decisions.budget import OutOfTime
-from service.decisions.placement_audits import answer
 from service.decisions.placements.rows import BROKER, read_cluster
 from service.descriptions import bodies, read_description
 from service.planner.placement_audits import evenness

@@ -11,7 +11,7 @@ import pytest
 
 from service.api.rebalances import FORM
 from service.decisions.budget import Budget
-from service.decisions.rebalances import outcomes
+from service.decisions.rebalances import answer as outcomes
 from service.http.forms import Refused
 
 Document = dict[str, Any]

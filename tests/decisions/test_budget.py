@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import LimitExceeded
-from service.decisions.budget import Budget, OutOfTime, longest_text
-from service.decisions.rows.names import longest_name
+from service.decisions.budget import Budget, OutOfTime
+from service.decisions.rows import longest_name, longest_text
 from service.http.deciding import request_budget
 
 

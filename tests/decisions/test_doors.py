@@ -10,7 +10,7 @@ import pytest
 from marshmallow import Schema
 
 from partition_allocator.asking import ask as by_library
-from service.api.forms import form_of
+from service.api import form_of
 from service.app import create_app
 from service.cli.asking import ask as by_command
 from service.decisions.budget import Budget
@@ -54,7 +54,9 @@ def test_a_question_is_frozen_and_its_schema_makes_nothing_else(family):
     question = form.question(example(family))
     assert is_dataclass(question)
     assert type(question).__dataclass_params__.frozen
-    assert type(question).__module__.startswith(("service.decisions.", "service.descriptions.", "service.histories."))
+    assert type(question).__module__.startswith(
+        ("service.api.", "service.decisions.", "service.descriptions.", "service.histories.")
+    )
     answer = form.decide(question, Budget())
     assert is_dataclass(answer)
     assert answer.figures.items

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
-from service.descriptions.source import line_of, lines_of
+from service.descriptions.model import line_of, lines_of
 from tests.support.golden import CHOICE
 
 if TYPE_CHECKING:

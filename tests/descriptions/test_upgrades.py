@@ -13,9 +13,8 @@ from click.testing import CliRunner
 from service.cli import main
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description
-from service.descriptions.partitioner_history import default_of
-from service.descriptions.upgrade_steps import setting_of
 from service.descriptions.upgrades import GroupChange, Software, Upgrade, document, sentences, upgrade
+from service.descriptions.version_histories import default_of, setting_of
 from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ CHANGES = {
     "service/clients/streams/sticky.py": "4.4.0",
     "service/core/placers/controller.py": "4.4.0",
     "service/planner/timelines/consumer/coordinator.py": "4.4.0",
-    "service/decisions/keyless.py": "4.4.0",
+    "service/api/keyless.py": "4.4.0",
     "docs/consumers.md": "4.4.0",
     "docs/groups.md": "4.4.0",
     "docs/assignors.md": "4.4.0",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 
 ENDPOINTS = {
     "/v1/partitions?partitions_count=12": ("key",),
@@ -331,7 +331,7 @@ def test_small_batches_are_counted_together(client, monkeypatch):
 @pytest.mark.parametrize("path", [path for path in ENDPOINTS if "decodings" not in path])
 def test_a_dictionary_that_batches_share_is_decoded_once(client, monkeypatch, path):
     """Each of 60,000 batches of a row took the time of a dictionary of 5 MB: minutes in which nothing looked at the time."""
-    decoded = calls(monkeypatch, "service.decisions.keys.columns._decoded")
+    decoded = calls(monkeypatch, "service.decisions.keys._decoded")
     body = in_rows(ENDPOINTS[path], [pa.array(["a", "b"] * 50).dictionary_encode()])
     assert client.post(path, data=body, content_type=ARROW_STREAM).status_code == 200
     assert len(decoded) == 1

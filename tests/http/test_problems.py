@@ -13,7 +13,7 @@ import pytest
 from service.app import create_app
 from service.config import Settings
 from service.http import error_handlers, problems
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 
 PARTITIONS = {"partitions_count": 12, "keys": ["order-1"]}
 

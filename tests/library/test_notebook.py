@@ -11,7 +11,7 @@ import pytest
 
 import partition_allocator as library
 from partition_allocator.notebook import ROWS
-from service.report.bars import MOST_BARS, bars
+from service.report.figures import MOST_BARS, bars
 from tests.contract.test_examples import POSTS, example_of
 from tests.library.test_questions import CALLS
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from service.http.json.codec import Part
+    from service.http.json.rows import Part
 
 
 def rows(count: int, parts: list[Part]) -> bytes:
-    """The text that ``service.http.json.codec.rows`` yields in blocks."""
+    """The text that ``service.http.json.rows.rows`` yields in blocks."""
     return b",".join(b"".join(_cell(part, row) for part in parts) for row in range(count))
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from service.app import create_app
 from service.config import Settings
 from service.http.bodies import unpacked_bytes
-from service.http.forms import ARROW_STREAM
+from service.http.media_types import ARROW_STREAM
 from service.server.warm import warm
 
 if TYPE_CHECKING:

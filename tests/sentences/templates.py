@@ -13,15 +13,14 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.api.forms import form_of
+from service.api import form_of
 from service.decisions.budget import Budget
 from service.decisions.fingerprints import FingerprintQuestion
 from service.decisions.fingerprints import answer as fingerprint
@@ -35,6 +34,9 @@ from service.pipeline.analyses.fleet.conclusions import conclusion as of_fleet
 from service.pipeline.analyses.mismatch.conclusions import conclusion as of_mismatch
 from service.pipeline.spark.load.conclusions import conclusion as of_load
 from service.pipeline.spark.offsets.conclusions import conclusion as of_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 FOLDER: Final = Path(__file__).parent
 VECTORS: Final = FOLDER.parent / "vectors" / "histories"

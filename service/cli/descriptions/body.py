@@ -12,7 +12,7 @@ from service.cli.descriptions import reading
 from service.cli.errors import PrintableGroup
 from service.cli.help import EXAMPLE, GroupedCommand
 from service.descriptions import bodies
-from service.parameters.types import COUNTS
+from service.parameters import COUNTS
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
 

@@ -22,7 +22,7 @@ from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted
 from service.decisions.groups.rows import MEMBER, TOPIC
-from service.decisions.rows.names import NAME
+from service.decisions.rows import NAME
 from service.descriptions import Description, bodies
 
 _REPLICAS: Final = pa.list_(pa.int32())

@@ -17,11 +17,10 @@ from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.answers import understood
 from service.descriptions.bodies import share_a_disk
-from service.descriptions.completion import completed, moves_of_draws
 from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
 from service.descriptions.pasted import utf8
-from service.descriptions.subscriptions import counted_by_groups
+from service.descriptions.subscriptions import completed, counted_by_groups, moves_of_draws
 from service.http.json.codec import dumps, loads
 from service.planner.reassignments.model import broker_names
 

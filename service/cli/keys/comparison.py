@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.decisions.comparisons import agreement_text
-from service.report.numbers import number
+from service.report.figures import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

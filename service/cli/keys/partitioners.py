@@ -11,9 +11,9 @@ from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
 from service.cli.help import GroupedCommand
-from service.http.forms import JSON
 from service.http.json.codec import loads
-from service.report.numbers import number
+from service.http.media_types import JSON
+from service.report.figures import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

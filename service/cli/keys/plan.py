@@ -14,7 +14,7 @@ from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
 from service.core.printable import counted
 from service.http.json.codec import loads
-from service.parameters.types import COUNTS
+from service.parameters import COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

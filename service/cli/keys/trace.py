@@ -13,7 +13,7 @@ from service.cli.help import GroupedCommand
 from service.cli.inputs import read_input
 from service.cli.terminal import Console
 from service.http.json.codec import loads
-from service.parameters.types import Parsed
+from service.parameters import Parsed
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -20,7 +20,7 @@ from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
 from service.http.json.codec import loads
-from service.parameters.types import duration
+from service.parameters import duration
 from service.wire.connect_protocol import CONNECT
 
 if TYPE_CHECKING:

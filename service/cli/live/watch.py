@@ -14,10 +14,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 
 from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
-from service.decisions.member_counts.fewest import Need
+from service.decisions.member_counts.answer import Need
 from service.http.json.codec import dumps
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
-from service.parameters.types import DURATION, duration
+from service.parameters import DURATION, duration
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ from service.cli.errors import BadInput
 from service.cli.reassignments import tables
 from service.cli.reassignments.tables import literal, number
 from service.http.json.codec import dumps
-from service.report.curves import curve
-from service.report.palette import variables
+from service.report.figures import curve, variables
 
 NAMED = 4
 """Files that an error names at most."""

@@ -17,7 +17,7 @@ from service.cli.terminal import Cells, Console, table
 from service.core.printable import first_few, printable
 from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
-from service.descriptions.source import Path, lines_of
+from service.descriptions.model import Path, lines_of
 from service.http.json.codec import dumps, loads
 from service.planner.reassignments import UNKNOWN_RACKS
 from service.planner.reassignments.lint import RULES

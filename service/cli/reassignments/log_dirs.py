@@ -13,7 +13,7 @@ from service.cli.help import GroupedCommand
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import batch_texts, commands, head, write_texts
 from service.core.printable import counted
-from service.parameters.planning import OBJECTIVE, PACE
+from service.parameters import OBJECTIVE, PACE
 
 MOVES: Final = {"topic_name": "topic", "partition_id": "partition", "broker_id": "broker"} | {
     name: name for name in ("from", "to", "reason")

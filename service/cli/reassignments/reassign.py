@@ -18,9 +18,9 @@ from service.cli.reassignments.files import COPIED, MOVES, write_files
 from service.cli.terminal import ROWS
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted
-from service.decisions.reassignments.balance import balance_text, parse_balance, read_balance
+from service.decisions.reassignments.selection import balance_text, parse_balance, read_balance
 from service.descriptions import bodies
-from service.parameters.planning import PLANNING
+from service.parameters import PLANNING
 from service.planner.reassignments import RESOURCES
 
 if TYPE_CHECKING:

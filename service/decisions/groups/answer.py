@@ -1,8 +1,8 @@
-"""The answer: the group, assigned; what follows; what moves; how it differs from what is expected."""
+"""The answer: who owns which partitions, what moves, what other assignors would do, and what that comes to in sentences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,13 +10,10 @@ import numpy as np
 from service.core.measures import NOT_KNOWN, ZoneTraffic, read_nearby, weighted_load, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
 from service.core.printable import counted, first_few
-from service.decisions.figures import Figures
-from service.decisions.groups.alternatives import Alternative, Settled, alternatives
-from service.decisions.groups.expected import expected_group, with_counts
-from service.decisions.groups.outcomes import Outcomes, outcomes
-from service.decisions.groups.question import GroupQuestion, check, strategy
-from service.decisions.groups.rows import has_lag, read_group
-from service.decisions.groups.tables import in_answer_order
+from service.decisions.budget import Figures
+from service.decisions.groups.question import Alternative, GroupQuestion, Settled, alternatives, check, strategy
+from service.decisions.groups.rows import expected_group, has_lag, read_group, with_counts
+from service.decisions.groups.tables import difference_rows, in_answer_order
 from service.planner.rebalances import (
     Differences,
     Moves,
@@ -26,12 +23,78 @@ from service.planner.rebalances import (
     follow_up,
     moves,
     rebalance,
+    rebalance_by,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from service.core.assignors import Assignor
     from service.decisions.budget import Budget
     from service.planner.balanced.balanced import TradeOff
+
+MOST_RUNS: Final = 32
+
+MOST_CELLS: Final = 4_000_000
+"""Partitions × members of all runs together, but one run in any case; some tenths of a second."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A figure over several runs."""
+
+    least: float
+    mean: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Range:
+        """The range of the values, of which there are some."""
+        return cls(min(values), float(np.mean(values)), max(values))
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.least:,g}"
+        return f"{self.least:,g} to {self.most:,g} ({self.mean:,.4g} on average)"
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Runs of a library on one group.
+
+    runs : how many; the first is the one that is answered
+    member_load : ``min``, ``max`` and ``skew`` of the partitions per member
+    movement : the figures of ``Movement``
+    """
+
+    runs: int
+    member_load: dict[str, Range]
+    movement: dict[str, Range]
+
+    @property
+    def sentence(self) -> str:
+        """What a reader should know of the other runs."""
+        times = f"Over {self.runs} runs" if self.runs > 1 else "In this run"
+        moved, fullest = self.movement["moved"], self.member_load["max"]
+        return f"{times}, the fullest member gets {fullest} partitions, and partitions that move to another member: {moved}."
+
+
+def outcomes(group: Group, first: Rebalance, seed: int) -> Outcomes | None:
+    """The run that is answered, and further ones; None where no run of a library decides anything. seed : of the first"""
+    chance = first.assignment.left_open
+    if chance is None or chance.run is None:
+        return None
+    runs = min(MOST_RUNS, max(1, MOST_CELLS // max(1, group.topics.partitions_count * len(group))))
+    figures = [_figures(first)]
+    figures += [_figures(rebalance_by(group, first.assignment.of_run(seed + i))) for i in range(1, runs)]
+    load, moves = ({name: Range.of([each[of][name] for each in figures]) for name in figures[0][of]} for of in (0, 1))
+    return Outcomes(runs, load, moves)
+
+
+def _figures(run: Rebalance) -> tuple[dict[str, float], dict[str, float]]:
+    """The loads and the movement of a run."""
+    return {name: getattr(run.load, name) for name in ("min", "max", "skew")}, asdict(run.movement)
+
 
 FEW_MOVES: Final = 100
 """Moves up to which they are in the answer without being asked for."""
@@ -250,3 +313,59 @@ def warnings(group: Group, *, by_load: bool = False) -> list[str]:
         named = first_few(missing, NAMED, repr)
         sentences.append(f"Members subscribe to topics that are not in `topics`, and so do not exist: {named}.")
     return sentences
+
+
+def conclusion(answer: GroupAnswer) -> str:
+    """Who gets how many partitions, and what moves; with what is expected, whether the assignor gives that."""
+    comparison = answer.comparison
+    return _assigned(answer) if comparison is None else _compared_sentence(answer, comparison)
+
+
+def _assigned(answer: GroupAnswer) -> str:
+    first, last = answer.first.outcome, (answer.second or answer.first).outcome
+    members, load, movement = len(answer.first.group), last.load, first.movement
+    if not members:
+        return "There are no members, so nothing is assigned."
+    many = counted(int(load.max), "partition") if load.min == load.max else f"{load.min:,} to {load.max:,} partitions"
+    parts = [f"{answer.assignor.name} gives {counted(members, 'member')} {many}{' each' * (members > 1)}"]
+    claims, exist = answer.first.group.owned.values, answer.first.group.topics.partitions_count
+    owned = np.unique(claims)
+    had = int((owned < exist).sum())
+    if had and answer.question.protocol == "share":
+        of = counted(movement.retained + movement.revoked - int((claims >= exist).sum()), "owned partition")
+        parts.append(f"{movement.retained:,} of {of} {'stays' if movement.retained == 1 else 'stay'} with the member")
+    elif had:
+        moved, runs = answer.settled.movement.moved, ""
+        if answer.outcomes is not None and answer.second is None:
+            runs = f" in this run, {answer.outcomes.movement['moved']} in {answer.outcomes.runs} runs"
+        parts.append(f"{moved:,} of {counted(had, 'owned partition')} {'moves' if moved == 1 else 'move'}{runs}")
+    if had < len(owned):
+        parts.append(f"{counted(len(owned) - had, 'partition that is owned does', 'partitions that are owned do')} not exist")
+    if len(last.unassigned):
+        parts.append(f"{counted(len(last.unassigned), 'partition goes', 'partitions go')} to no member")
+    chance = first.assignment.left_open
+    open_to = (
+        "" if chance is None else f" The library leaves the member of {counted(len(chance.partitions), 'partition')} to chance."
+    )
+    return f"{'; '.join(parts)}.{open_to}"
+
+
+def _compared_sentence(answer: GroupAnswer, comparison: GroupComparison) -> str:
+    group, differing, later = comparison.expected, comparison.differences, ""
+    if len(differing) and answer.second_differences is not None:
+        differing, later = answer.second_differences, ", after a second rebalance"
+    left_open = comparison.left_open
+    compared = counted(group.total_partitions - left_open, "partition")
+    chance = f" Of {counted(left_open, 'partition')} the library leaves the member to chance." if left_open else ""
+    name = f"The assignor {answer.assignor.name}"
+    if left_open == group.total_partitions and left_open:
+        all_left = f"the library leaves the member of all {counted(left_open, 'partition')} to chance"
+        return f"Whether {answer.assignor.name} gives what is expected is not known: {all_left}."
+    if not len(differing):
+        return f"{name} gives exactly what is expected{later}: {compared}, {counted(len(group), 'member')}.{chance}"
+    [first] = difference_rows(group, differing, 1)
+    given, expected = (", ".join(first[each]) or "no member" for each in ("member_ids", "expected_member_ids"))
+    return (
+        f"{name} gives {len(differing)} of {compared} to other members than expected{later}, such as "
+        f"{first['topic_name']}-{first['partition_id']}: to {given}, expected {expected}.{chance}"
+    )

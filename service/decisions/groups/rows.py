@@ -1,12 +1,14 @@
 """The rows of a group: what one may hold, what is wrong between them, and how their names become indices.
 
 The service reads bodies into these rows, the pipeline tables; both then hold a million owned partitions without an object each.
+
+The rows of an expected assignment, too.
 """
 
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,14 +34,20 @@ from service.core.model import (
 )
 from service.core.printable import counted
 from service.core.ragged import first_repeat
-from service.decisions.rows import duplicates
-from service.decisions.rows.arrays import with_columns
-from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, names_bytes, plain_names
-from service.decisions.rows.numbers import in_range, plain_rates
+from service.decisions.rows import (
+    LONGEST_TOPIC_NAME,
+    NAME,
+    duplicates_in_column,
+    duplicates_in_rows,
+    in_range,
+    names_bytes,
+    plain_names,
+    plain_rates,
+    with_columns,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from collections.abc import Iterator, Sequence
 
 LAG = pa.struct({name: pa.list_(pa.int64()) for name in ("committed_offsets", "log_end_offsets", "log_start_offsets")})
 TOPIC = pa.struct(
@@ -201,8 +209,8 @@ def _with_url_safe_ids(topics: pa.StructArray) -> pa.StructArray:
 
 def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
     """What is wrong between the rows of topics, or between the members of one."""
-    yield from duplicates.in_column("topics", topics, "topic_name")
-    yield from duplicates.in_column("topics", _with_url_safe_ids(topics), "topic_id")
+    yield from duplicates_in_column("topics", topics, "topic_name")
+    yield from duplicates_in_column("topics", _with_url_safe_ids(topics), "topic_id")
     counts, weights, lag = (topics.field(name) for name in ("partitions_count", "partition_weights", "lag"))
     of_lag = [(("lag", field.name), lists) for field, lists in zip(LAG, lag.flatten(), strict=True)]
     for path, lists in ((("partition_racks",), topics.field("partition_racks")), (("partition_weights",), weights), *of_lag):
@@ -224,8 +232,8 @@ def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
 
 def member_faults(members: pa.StructArray) -> Iterator[InvalidQuestion]:
     """What is wrong between the rows of members."""
-    yield from duplicates.in_column("members", members, "member_id")
-    yield from duplicates.in_column("members", members, "instance_id")  # Kafka would fence the member
+    yield from duplicates_in_column("members", members, "member_id")
+    yield from duplicates_in_column("members", members, "instance_id")  # Kafka would fence the member
 
 
 def _int32s(array: pa.Array) -> Int32s:
@@ -386,3 +394,59 @@ def _partitions(ids_of: Int32s, ids: Int32s, topic_of_row: Int32s, first: Int32s
         for i in range(start, stop):
             partitions[i] = first[topic] + ids[i]
     return partitions, True
+
+
+MAX_COMBINATIONS: Final = 64
+"""Most combinations of partition counts that are tried."""
+
+
+def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: list[dict[str, Any]]) -> Group:
+    """The group whose members own what they are expected to get."""
+    ids = members.field("member_id").to_pylist()
+    rows = {each["member_id"]: each["partitions"] for each in expected}
+    owning = [{"member_id": member_id, "owned_partitions": rows.get(member_id, [])} for member_id in ids]
+    return read_group(topics, pa.array(owning, MEMBER))
+
+
+def expected_faults(members: pa.StructArray, expected: list[dict[str, Any]]) -> Iterator[InvalidQuestion]:
+    """Members that are expected twice, or that the group does not have."""
+    known = set(members.field("member_id").to_pylist()) if expected else set()
+    yield from duplicates_in_rows(expected, "member_id", "expected")
+    for i, each in enumerate(expected):
+        if each["member_id"] not in known:
+            yield InvalidQuestion(f"{each['member_id']!r} is not in `members`.", "expected", i, "member_id")
+
+
+def largest_counts(topics: pa.StructArray, combinations: Sequence[dict[str, int]]) -> dict[str, int]:
+    """The combination with the most partitions."""
+    if len(combinations) == 1:
+        return combinations[0]
+    return max(combinations, key=lambda counts: sum(_chosen(topics, counts)))
+
+
+def _chosen(topics: pa.StructArray, counts: dict[str, int]) -> list[int]:
+    """The partition count of each topic, that of ``counts`` if it names the topic."""
+    current = topics.field("partitions_count").to_pylist()
+    return [counts.get(name, count) for name, count in zip(topics.field("topic_name").to_pylist(), current, strict=True)]
+
+
+def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArray:
+    """The topics with these partition counts, and with the racks of these partitions only."""
+    if not counts:
+        return topics
+    chosen = _chosen(topics, counts)
+    columns = {"partitions_count": pa.array(chosen, pa.int32())}
+    racks = topics.field("partition_racks")
+    if racks.null_count < len(racks):
+        columns["partition_racks"] = _first_rows(racks, np.array(chosen))
+    return with_columns(topics, columns)
+
+
+def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:
+    """The first values of each list. lengths : the most of each, int64[lists]"""
+    parents = np.array(pc.list_parent_indices(lists), np.int64)
+    current = np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
+    ends = np.cumsum(current)
+    kept = np.arange(len(parents)) - (ends - current)[parents] < lengths[parents]
+    offsets = offsets_of(np.minimum(current, lengths))
+    return pa.ListArray.from_arrays(offsets, lists.flatten().filter(pa.array(kept)), lists.type, mask=lists.is_null())

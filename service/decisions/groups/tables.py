@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from service.core.model import NONE, Group, Int32s, OffsetRanges, Ragged, offsets_of
 from service.core.ragged import ascending, transposed
-from service.decisions.rows.names import NAME
+from service.decisions.rows import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The answer: a plan for each number of members, under the group's own assignor and under ``balanced``."""
+"""The answer: a plan for each number of members, and the fewest that are enough."""
 
 from __future__ import annotations
 
@@ -13,19 +13,24 @@ import pyarrow as pa
 from service.core.errors import LimitExceeded, faults_of, raise_all
 from service.core.printable import counted
 from service.core.ragged import transposed
-from service.decisions.figures import Figures
+from service.decisions.budget import Budget, Figures
 from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.question import check as check_group
-from service.decisions.groups.rows import MEMBER, has_lag, lag_offsets, partitions_total, read_group, subscriptions_total
+from service.decisions.groups.rows import MEMBER, TOPIC, has_lag, lag_offsets, partitions_total, read_group, subscriptions_total
 from service.decisions.groups.tables import assignments_array, in_answer_order
 from service.decisions.member_counts.conclusions import CountsCase, concluded, read_partitions
-from service.decisions.member_counts.judging import Plans, judged_plans, surely
-from service.decisions.member_counts.lags import lags_of
-from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, faults
-from service.decisions.member_counts.standstill import Standstill, standstills
-from service.decisions.rows.arrays import struct_rows, with_columns
-from service.decisions.rows.names import NAME
+from service.decisions.member_counts.judging import Plans, Standstill, judged_plans, standstills, surely
+from service.decisions.member_counts.question import (
+    MOST_MEMBERS,
+    MOST_PLANS,
+    Limits,
+    MemberCountsQuestion,
+    as_it_is,
+    faults,
+    lags_of,
+)
+from service.decisions.rows import NAME, struct_rows, with_columns
 from service.planner.balanced.bounds import MOST_NODES
 from service.planner.balanced.weighted import Glance
 from service.planner.member_counts import (
@@ -49,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from service.core.model import Float64s, Group, Int64s, Ragged
-    from service.decisions.budget import Budget
 
 
 def extended(group: GroupQuestion, count: int) -> pa.StructArray:
@@ -374,3 +378,43 @@ def _left_open(own: list[MembersPlan]) -> list[str]:
         return []
     reason = f"The library leaves to chance who gets some partitions: {chance.because}."
     return [f"{reason} Loads, moves and standstill are those of one run."]
+
+
+EACH: Final = 64
+"""Partitions up to which every number of members is planned; of more, those with which the share of a member falls."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What members must do. rate : the records that one works off per second; max_lag_seconds : in how long it must"""
+
+    rate: float
+    max_lag_seconds: float
+
+
+def fewest_members(group: GroupQuestion, need: Need | None, budget: Budget) -> int | None:
+    """The fewest members that work off the group's lag in time; without a need, those of whom none has more partitions than now.
+
+    group : its members own what they own now; its topics have ``lag`` if there is a need
+    None if no number is enough, or no member owns anything. Raises as ``answer``.
+    """
+    if need is not None:
+        limits = Limits(max_lag_seconds=need.max_lag_seconds)
+    else:  # each partition is a load of 1
+        without = {name: pa.nulls(len(group.topics), TOPIC.field(name).type) for name in ("partition_weights", "lag")}
+        group = replace(group, topics=with_columns(group.topics, without))
+        now = read_group(group.topics, group.members)
+        limits = Limits(float(load_of(now, now.owned).most_partitions))
+    if limits.max_load == 0:
+        return None
+    partitions = partitions_total(group.topics)
+    counts = range(1, partitions + 1) if partitions <= EACH else useful_counts(partitions)
+    question = MemberCountsQuestion(
+        group,
+        tuple(counts)[:MOST_PLANS] or (1,),
+        None if need is None else need.rate,
+        limits,
+        standstill=False,
+        beside_balanced=False,
+    )
+    return answer(question, budget).own.recommended

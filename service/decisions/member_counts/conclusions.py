@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from service.core.model import Bools, Float64s, Group
     from service.decisions.member_counts.judging import Plans
-    from service.decisions.member_counts.lags import Lags
-    from service.decisions.member_counts.question import MemberCountsQuestion
+    from service.decisions.member_counts.question import Lags, MemberCountsQuestion
     from service.planner.member_counts import MembersLoad, MembersPlan
 
 NAMED: Final = 12

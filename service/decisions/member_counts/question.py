@@ -1,18 +1,61 @@
 """The question: a group, and the numbers of members that come into question."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from __future__ import annotations
 
-import pyarrow as pa
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.rebalances.question import RebalancesQuestion, timing_faults
-from service.decisions.rows import duplicates
-from service.planner.member_counts import Scaling, Trigger
+from service.decisions.rows import duplicates_in_list
+from service.planner.member_counts import LoadBounds, Scaling, Trigger
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from service.core.model import Bools, Group
+    from service.decisions.groups.question import GroupQuestion
+
+
+@dataclass(frozen=True)
+class Lags:
+    """The loads of partitions, and why some are not known: bool[partitions] each.
+
+    uncommitted : the group has committed nothing, and ``auto.offset.reset`` decides whether it reads the log or only what comes
+    endless : the end of the log is not known
+    negative : the committed offset is beyond the end
+    """
+
+    loads: LoadBounds
+    uncommitted: Bools
+    endless: Bools
+    negative: Bools
+
+
+def lags_of(group: Group, policy: str | None) -> Lags:
+    """The loads of a group's partitions. policy : ``latest`` or ``earliest``, of partitions without an offset; None: not known
+
+    Without a log start, a log is taken to begin at 0 at the earliest.
+    """
+    if group.topics.offsets is None:
+        nothing = np.zeros(group.topics.partitions_count, np.bool_)
+        return Lags(LoadBounds.of(group), nothing, nothing, nothing)
+    committed, ends, starts = group.topics.offsets
+    endless = ends < 0
+    whole = np.where(endless, 0, ends - np.maximum(starts, 0)).astype(np.float64)
+    uncommitted = (committed < 0) & (whole > 0)
+    loads = LoadBounds.of(group)
+    least = np.where(uncommitted, whole, loads.least) if policy == "earliest" else loads.least
+    most = loads.least if policy == "latest" else np.where(uncommitted, whole, loads.least)
+    known = replace(loads, least=least, most=most, is_unbounded=bool(endless.any()))
+    return Lags(known, uncommitted, endless, ~endless & (committed > ends))
+
 
 MOST_MEMBERS: Final = 100_000
 """The largest number of members that is planned."""
@@ -91,7 +134,7 @@ def as_it_is(question: MemberCountsQuestion, members: pa.StructArray, assignor: 
 
 def faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
     """What is wrong between the fields beside the group."""
-    yield from duplicates.in_list(question.members_counts or (), "members_counts")
+    yield from duplicates_in_list(question.members_counts or (), "members_counts")
     if question.limits.max_lag_seconds is not None and question.consumption_rate is None:
         yield InvalidQuestion("Requires consumption_rate.", "limits", "max_lag_seconds")
     if question.consumption_rate is not None and not question.is_weighted:

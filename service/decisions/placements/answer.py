@@ -1,28 +1,286 @@
 """The answer: replicas on brokers, and how even that is."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.random import JavaRandom
-from service.core.measures import (
-    NOT_KNOWN,
-    Load,
-    ZoneTraffic,
-    load_of,
-    placed_traffic,
-    racks_of,
-    read_nearby,
-    rows_of_topics,
-)
-from service.core.model import Cluster
-from service.core.placers import Placer
+from service.core.kafka_versions import LATEST
+from service.core.measures import NOT_KNOWN, Load, ZoneTraffic, load_of, placed_traffic, racks_of, read_nearby, rows_of_topics
+from service.core.model import Cluster, PlacementRequest
+from service.core.placers.controller import DEFAULT, TopicRequest
+from service.core.placers.reassign_generate import CurrentTopic
 from service.core.printable import counted
-from service.decisions.budget import Budget
-from service.decisions.figures import Figures
-from service.decisions.placements.commands import CommandResult
-from service.decisions.placements.question import PlacementQuestion, command
+from service.decisions.budget import Budget, Figures
+from service.decisions.placements.commands import Command, CommandResult, Create, Generate, Operate
+from service.decisions.placements.rows import check_brokers, is_cordoned, read_cluster, read_load, uncordoned
+from service.decisions.rows import duplicates_in_column, duplicates_in_rows
 from service.planner.reassignments.model import RACKS_UNKNOWN, rackless
+from service.strategies import PLACERS, Placer
+
+UNNAMED: Final = "topic"
+"""The name in ``reassignment`` of a topic that the question does not name."""
+
+Topic = dict[str, Any]
+"""A topic: topic_name, partitions_count, replication_factor, and the options of PlacementRequest."""
+
+TOPIC_BYTES: Final = 4_000
+"""What a topic takes besides its partitions, 3,500 measured."""
+
+
+@dataclass(frozen=True)
+class PlacementQuestion:
+    """What to place, in one of four forms: one topic (``partitions_count``), several topics of one CreateTopics (``topics``), a
+    KRaft controller's requests (``operations``), or existing topics (``topics_to_move``). None: not given.
+
+    brokers, cluster_brokers : rows BROKER; current_assignments : rows CURRENT (see ``placements.rows``)
+    operations : ``[{operation, topics}]``
+    bytes_per_second : that are written to all that is placed, to each partition alike; price_per_gb : of traffic between zones
+    racks : "unknown" if racks are known not to be known
+    explain : whether to tell what was drawn, and which rule placed each replica
+    """
+
+    placer: str = "striped"
+    kafka_version: str | None = None
+    topic_name: str | None = None
+    partitions_count: int | None = None
+    replication_factor: int | None = None
+    start_partition_id: int | None = None
+    start_index: int | None = None
+    replica_shift: int | None = None
+    partition_0_replicas: list[int] | None = None
+    random_seed: int | None = None
+    brokers: pa.StructArray | None = None
+    topics: list[Topic] | None = None
+    operations: list[dict[str, Any]] | None = None
+    default_partitions_count: int | None = None
+    default_replication_factor: int | None = None
+    broker_list: list[int] | None = None
+    topics_to_move: list[str] | None = None
+    cluster_brokers: pa.StructArray | None = None
+    current_assignments: pa.StructArray | None = None
+    rack_aware: bool | None = None
+    bytes_per_second: float | None = None
+    price_per_gb: float | None = None
+    racks: str | None = None
+    explain: bool = False
+
+    @property
+    def version(self) -> str:
+        """The release of Kafka."""
+        return self.kafka_version or LATEST
+
+    def given(self) -> dict[str, Any]:
+        """The fields that are given, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "explain"}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def strategy(question: PlacementQuestion) -> Placer:
+    """The placer, as the release has it. Raises UnknownStrategy, InvalidQuestion."""
+    return PLACERS[question.placer].at(question.version)
+
+
+def command(question: PlacementQuestion, budget: Budget) -> tuple[Placer, Command]:
+    """The placer, and what it is to do. Raises InvalidQuestion with all faults, LimitExceeded; reserves memory."""
+    given = question.given()
+    raise_all(_faults(question, given))
+    placer = strategy(question)
+    return placer, _form(given, placer).read(given, placer, question.version, budget)
+
+
+def _faults(question: PlacementQuestion, given: dict[str, Any]) -> Iterator[InvalidQuestion]:
+    yield from faults_of(lambda: strategy(question))
+    if question.placer not in PLACERS.names():
+        return
+    placer = PLACERS[question.placer]
+    yield from faults_of(lambda: _form(given, placer))
+    if not placer.takes_repeated_ids:
+        for name in ("brokers", "cluster_brokers"):
+            if name in given:
+                yield from duplicates_in_column(name, given[name], "broker_id")
+    if question.brokers is not None:
+        yield from faults_of(lambda: _loaded_cluster(given, placer))
+    yield from duplicates_in_rows(question.topics or (), "topic_name", "topics")
+    for i, topic in enumerate(question.topics or ()):
+        yield from _misplaced(topic, placer, "topics", i)
+    if question.partitions_count is not None:
+        yield from _misplaced(given, placer)
+    for i, operation in enumerate(question.operations or ()):
+        yield from duplicates_in_rows(operation["topics"], "topic_name", "operations", i, "topics")
+
+
+@dataclass(frozen=True)
+class QuestionForm:
+    """One form of the question.
+
+    name : the field that marks it, as in ``Placer.requests``
+    needs, may_have : its required and optional fields
+    read : makes the command; its arguments are the given fields, the placer, the Kafka version and the budget
+    """
+
+    name: str
+    needs: frozenset[str]
+    may_have: frozenset[str]
+    read: Callable[[dict[str, Any], Placer, str, Budget], Command]
+
+
+def _read_topic(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> Command:
+    request = _placement_request(given, version)
+    cluster, name = _loaded_cluster(given, placer), given.get("topic_name", UNNAMED)
+    _check_size(cluster, [(name, request.partitions_count, request.replication_factor)], "partitions_count", budget)
+    return Create(cluster, ((name, request),), alone=True)
+
+
+def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> Command:
+    requests = [(topic["topic_name"], _placement_request(topic, version)) for topic in given["topics"]]
+    cluster = _loaded_cluster(given, placer)
+    _check_size(
+        cluster, [(name, request.partitions_count, request.replication_factor) for name, request in requests], "topics", budget
+    )
+    return Create(cluster, tuple(requests), alone=False)
+
+
+def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Budget) -> Command:
+    default_count, default_factor = given.get("default_partitions_count", 1), given.get("default_replication_factor", 1)
+    operations = []
+    factors: dict[str, int] = {}
+    sizes = []
+    for operation in given["operations"]:
+        topics = tuple(TopicRequest(**topic) for topic in operation["topics"])
+        operations.append((operation["operation"], topics))
+        for topic in topics:
+            if operation["operation"] == "create_topics":
+                factor = default_factor if topic.replication_factor == DEFAULT else topic.replication_factor
+                factors.setdefault(topic.topic_name, factor)
+            count = default_count if topic.partitions_count == DEFAULT else topic.partitions_count
+            sizes.append((topic.topic_name, count, factors.get(topic.topic_name, 0)))
+    cluster = read_cluster(uncordoned(given["brokers"]))
+    _check_size(cluster, sizes, "operations", budget)
+    return Operate(cluster, tuple(operations), default_count, default_factor, version)
+
+
+def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) -> Command:
+    rows = given["current_assignments"]
+    names = pc.dictionary_encode(rows.field("topic_name"))
+    topic_of = np.array(names.indices, np.int32)
+    ids = np.array(rows.field("partition_id"), np.int32)
+    factors = np.array(pc.list_value_length(rows.field("replicas")), np.int32)
+    order = np.argsort(topic_of, kind="stable")
+    bounds = np.searchsorted(topic_of[order], np.arange(len(names.dictionary) + 1))
+    current = {
+        name: CurrentTopic(ids[order[bounds[i] : bounds[i + 1]]], factors[order[bounds[i] : bounds[i + 1]]])
+        for i, name in enumerate(names.dictionary.to_pylist())
+    }
+    cluster, longest = read_cluster(given["cluster_brokers"]), max(current, key=len, default="")
+    _check_size(cluster, [(longest, len(ids), int(factors.max(initial=0)))], "current_assignments", budget)
+    return Generate(
+        cluster,
+        np.array(given["broker_list"], np.int32),
+        tuple(given["topics_to_move"]),
+        current,
+        given.get("rack_aware", True),
+    )
+
+
+_OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb", "racks"})
+_OF_A_TOPIC: Final = frozenset({"start_partition_id", "start_index", "replica_shift", "partition_0_replicas"})
+FORMS: Final = (
+    QuestionForm(
+        "operations",
+        frozenset({"brokers", "operations"}),
+        frozenset({"default_partitions_count", "default_replication_factor"}),
+        _read_operations,
+    ),
+    QuestionForm(
+        "topics_to_move",
+        frozenset({"broker_list", "topics_to_move", "cluster_brokers", "current_assignments"}),
+        frozenset({"rack_aware"}),
+        _read_generation,
+    ),
+    QuestionForm("topics", frozenset({"brokers", "topics"}), frozenset({"current_assignments"}), _read_topics),
+    QuestionForm(
+        "partitions_count",
+        frozenset({"brokers", "partitions_count", "replication_factor"}),
+        _OF_A_TOPIC | {"topic_name", "current_assignments"},
+        _read_topic,
+    ),
+)
+"""The first whose field the body has, or the last that the placer supports, is the form of a body."""
+
+
+def _form(given: dict[str, Any], placer: Placer) -> QuestionForm:
+    """The form of the given fields. Raises InvalidQuestion if the placer lacks it, or fields are missing or misplaced."""
+    for form in FORMS:
+        if form.name in given and form.name not in placer.requests:
+            raise InvalidQuestion(f"Not supported by the placer {placer.name}.", form.name)
+    supported = [form for form in FORMS if form.name in placer.requests]
+    form = next((form for form in supported if form.name in given), supported[-1])
+    missing = [InvalidQuestion("Missing data for required field.", name) for name in sorted(form.needs - given.keys())]
+    misplaced = sorted(given.keys() - form.needs - form.may_have - _OF_ALL)
+    raise_all((*missing, *(InvalidQuestion(f"Not allowed together with {form.name}.", name) for name in misplaced)))
+    return form
+
+
+def _loaded_cluster(given: dict[str, Any], placer: Placer) -> Cluster:
+    """The brokers, with what they have already if the placer looks at it. Raises InvalidQuestion if it does not, but is given."""
+    brokers, current = given["brokers"], given.get("current_assignments")
+    raise_all(_unsupported(brokers, current, placer))
+    brokers = uncordoned(brokers)
+    cluster = read_cluster(brokers)
+    return replace(cluster, known_load=read_load(brokers, current, cluster)) if "weight" in placer.options else cluster
+
+
+def _unsupported(brokers: pa.StructArray, current: pa.StructArray | None, placer: Placer) -> Iterator[InvalidQuestion]:
+    detail = f"Not supported by the placer {placer.name}."
+    if current is not None and "current_assignments" not in placer.options:
+        yield InvalidQuestion(detail, "current_assignments")
+    columns = {"weight": pc.is_valid(brokers.field("weight")), "cordoned": is_cordoned(brokers)}
+    for name in sorted(columns.keys() - set(placer.options)):
+        for first in np.flatnonzero(np.array(columns[name]))[:1].tolist():
+            yield InvalidQuestion(detail, "brokers", first, name)
+
+
+def _misplaced(topic: Topic, placer: Placer, *place: str | int) -> Iterator[InvalidQuestion]:
+    """The options of a topic that the placer does not have, or that do not go together."""
+    options = {name for name in ("start_index", "replica_shift", "partition_0_replicas") if topic.get(name) is not None}
+    unknown = [name for name in sorted(options) if name.replace("replicas", "leader") not in placer.options]
+    for name in unknown:
+        yield InvalidQuestion(f"Not supported by the placer {placer.name}.", *place, name)
+    if not unknown and {"start_index", "partition_0_replicas"} <= options:
+        yield InvalidQuestion("Not allowed together with partition_0_replicas, which determines it.", *place, "start_index")
+
+
+def _placement_request(topic: Topic, version: str) -> PlacementRequest:
+    replicas = topic.get("partition_0_replicas")
+    return PlacementRequest(
+        topic["partitions_count"],
+        topic["replication_factor"],
+        topic.get("start_partition_id", 0),
+        topic.get("start_index"),
+        topic.get("replica_shift"),
+        replicas[0] if replicas else None,
+        version,
+    )
+
+
+def _check_size(cluster: Cluster, topics: Iterable[tuple[str, int, int]], field: str, budget: Budget) -> None:
+    """Raise LimitExceeded for more partitions × replicas than allowed, and reserve the memory of the placement's arrays.
+
+    topics : of each the name, the number of partitions, and the replication factor
+    """
+    sizes = [(max(0, count), max(1, factor)) for _, count, factor in topics]
+    cells = sum(count * factor for count, factor in sizes)
+    budget.check("max_placement_cells", cells, "partitions × replicas", field)
+    check_brokers(cluster, cells, budget)
+    exchanges = 0 if cluster.known_load is None else 2 * 13 * len(cluster) ** 2  # of leaders, between two brokers each
+    arrays = sum(count * (40 + 32 * factor) for count, factor in sizes)
+    budget.reserve(TOPIC_BYTES * len(sizes) + 600 * len(cluster) + exchanges + arrays)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from service.core.measures import load_of
 from service.core.model import LARGEST, NONE, SMALLEST, BrokerLoad, Cluster, Int32s, Ragged, indices_in
-from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.decisions.rows.numbers import in_range
+from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, in_range, plain_names
 
 if TYPE_CHECKING:
     from service.decisions.budget import Budget

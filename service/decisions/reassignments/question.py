@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.decisions.reassignments.balance import faults_of_balance
-from service.decisions.reassignments.plan_ids import plan_id
 from service.decisions.reassignments.rows import (
     as_topics,
     check_broker_ids,
@@ -23,16 +24,24 @@ from service.decisions.reassignments.rows import (
     read_placements,
     room_for,
 )
-from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
+from service.decisions.reassignments.selection import broker_sets, excluded_topics, faults_of_balance, topic_leaders
 from service.planner.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
 from service.planner.reassignments.batches.model import BatchLimits, Pace
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Replacements
 from service.planner.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from service.decisions.budget import Budget
+
+
+def plan_id(settled: Iterable[object], names: Iterable[tuple[str, ...]], arrays: Iterable[Any]) -> str:
+    """A hash of what a question says and of the version of the service."""
+    digest = sha256(orjson.dumps([__version__, *map(repr, settled), *names]))
+    for array in arrays:
+        digest.update(b"\0" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,7 @@ from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import first_repeat
 from service.decisions.placements.rows import plain_brokers
-from service.decisions.rows import duplicates
-from service.decisions.rows.arrays import struct_rows
-from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.decisions.rows.numbers import in_range, plain_rates
+from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_column, in_range, plain_names, plain_rates, struct_rows
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 
 if TYPE_CHECKING:
@@ -182,12 +179,12 @@ def _destinations(cluster: Cluster, listed: Int32s, destinations: Sequence[int])
 
 def check_broker_ids(rows: pa.StructArray) -> None:
     """Raise InvalidQuestion for ids that several rows of type TARGET_BROKER have."""
-    raise_all(duplicates.in_column("brokers", rows, "broker_id"))
+    raise_all(duplicates_in_column("brokers", rows, "broker_id"))
 
 
 def check_topic_names(rows: pa.StructArray) -> None:
     """Raise InvalidQuestion for names that several rows of type PLACED_TOPIC have."""
-    raise_all(duplicates.in_column("topics", rows, "topic_name"))
+    raise_all(duplicates_in_column("topics", rows, "topic_name"))
 
 
 def read_current(brokers: pa.StructArray, topics: pa.StructArray, budget: Budget, more: int = 0) -> tuple[Brokers, Placements]:

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from service.core.clock import check_time
-from service.core.errors import InvalidQuestion, raise_all
-from service.decisions.budget import Budget, longest_text
-from service.decisions.figures import Figures
+from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
+from service.decisions.budget import Budget, Figures
+from service.decisions.groups.answer import Range
 from service.decisions.groups.rows import partitions_total, subscriptions_total, topic_names_bytes
-from service.decisions.rebalances.outcomes import MOST_CELLS, DrawRanges, draws
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
-from service.decisions.rows.names import longest_name
+from service.decisions.rows import longest_name, longest_text
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
-from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.planner.timelines.simulation import Simulation, Variant, varied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance, Totals
+
+MOST_DRAWS: Final = 100
+
+MOST_CELLS: Final = 6_000_000
+"""What all draws of an answer may cost together, in cells (see ``timelines.course.Clock``), but one draw in any case: 0.3 s."""
+
+FIGURES: Final[dict[str, Callable[[Totals], float]]] = {
+    "rebalances": lambda totals: totals.rebalances,
+    "moved": lambda totals: totals.moved,
+    "revoked": lambda totals: totals.revoked,
+    "idle_partition_ms": lambda totals: totals.idle.sum_ms,
+    "longest_idle_ms": lambda totals: totals.idle.longest_ms,
+}
+"""The figures of which an answer has the range."""
+
+
+@dataclass(frozen=True)
+class DrawRanges:
+    """Timelines that differ in the ids that their members draw.
+
+    count : how many; the first is the one that is answered; failed : in how many of them the assignor fails
+    totals : the range of each of ``FIGURES`` over the others
+    """
+
+    count: int
+    failed: int
+    totals: dict[str, Range]
+
+
+def draws(
+    timeline: Timeline, first: TimelineOutcome, cells: int, simulate: Callable[[Timeline], TimelineOutcome]
+) -> DrawRanges | None:
+    """The timeline with further draws of ids; None if it draws none. cells : what these may cost together"""
+    if not first.derived_ids:
+        return None
+    count = max(1, min(MOST_DRAWS, cells // max(1, first.cells)))
+    totals = [first.totals]
+    for i in range(1, count):
+        with suppress(KafkaAssignorFails):
+            totals.append(simulate(replace(timeline, draw=i, detail="totals", most_explained=0)).totals)
+    ranges = {name: Range.of([figure(each) for each in totals]) for name, figure in FIGURES.items()}
+    return DrawRanges(count, count - len(totals), ranges)
+
 
 ROWS_PER_SHARE: Final = 48
 """Members and events, in 250 bytes of JSON or more, for which a simulation may spend ``max_simulated_cells``. That takes 2 s;

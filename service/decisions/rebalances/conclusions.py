@@ -13,8 +13,7 @@ from service.decisions.rebalances.question import EAGER, rebalance_protocol_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from service.decisions.rebalances.answer import RebalancesAnswer, Way
-    from service.decisions.rebalances.outcomes import DrawRanges
+    from service.decisions.rebalances.answer import DrawRanges, RebalancesAnswer, Way
     from service.planner.timelines.model import Idle, TimelineRebalance, Unread
 
 MOST_NAMED: Final = 5

@@ -28,14 +28,14 @@ from service.core.measures import spread
 from service.core.model import Int64s
 from service.core.printable import counted
 from service.core.registry import released
-from service.decisions.budget import Budget, longest_text
-from service.decisions.figures import Figures
-from service.decisions.rows import duplicates
-from service.decisions.streams.question import Row, StreamsQuestion
-from service.decisions.streams.racks import (
+from service.decisions.budget import Budget, Figures
+from service.decisions.rows import duplicates_in_rows, longest_text
+from service.decisions.streams.question import (
     EDGE_BYTES,
     RACK_BYTES,
     RackTraffic,
+    Row,
+    StreamsQuestion,
     has_strategy,
     rack_faults,
     read_costs,
@@ -301,8 +301,8 @@ def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion(f"A group of the {question.member_protocol or 'streams'} protocol has {field} instead.", other)
     if not holders:
         yield InvalidQuestion("At least one is required.", field)
-    yield from duplicates.in_rows(question.subtopologies, "subtopology_id", "subtopologies")
-    yield from duplicates.in_rows(holders, name, field)
+    yield from duplicates_in_rows(question.subtopologies, "subtopology_id", "subtopologies")
+    yield from duplicates_in_rows(holders, name, field)
     yield from rack_faults(question)
     if question.is_classic:
         yield from _classic_faults(question)

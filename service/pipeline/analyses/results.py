@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, Self
 
 import pyarrow as pa
 
-from service.decisions.rows.texts import readable
+from service.decisions.rows import readable
 
 CODEC: Final = "lz4"
 

@@ -14,9 +14,8 @@ from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
-from service.decisions.keys.columns import flat, from_arrow
-from service.decisions.keys.types import FORMAT_OF_TYPE
-from service.decisions.rows.texts import is_text, readable
+from service.decisions.keys import flat, from_arrow
+from service.decisions.rows import FORMAT_OF_TYPE, is_text, readable
 from service.pipeline.files.texts import as_spark_reads, has_text, text_of
 
 _TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"

@@ -39,8 +39,7 @@ from rich.progress import Progress, TaskID
 
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
-from service.decisions.keys.types import TYPE_OF_FORMAT
-from service.decisions.rows.numbers import MOST
+from service.decisions.rows import MOST, TYPE_OF_FORMAT
 from service.pipeline.files.encodings import compression, wrong_encoding
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.files.json_blocks import Place, json_blocks
@@ -126,7 +125,7 @@ def read(
 def _open(file: str) -> Iterator[BufferedReader]:
     """The file, which is not empty."""
     with _standard_input() if file == "-" else Path(file).open("rb", buffering=HEAD) as opened:
-        source = cast(BufferedReader, opened)
+        source = cast("BufferedReader", opened)
         if not source.peek(1):
             raise ValueError("The file is empty.")
         yield source

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from service.core.printable import printable
-from service.decisions.rows.texts import is_text, readable
+from service.decisions.rows import is_text, readable
 
 UNREADABLE: Final = "not readable as a record"
 """The reason for a line that is neither CSV nor JSON."""

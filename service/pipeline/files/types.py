@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.printable import printable
-from service.decisions.rows.texts import is_text, not_utf8
+from service.decisions.rows import is_text, not_utf8
 from service.pipeline.files.errors import WrongTable
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, cast
-
-import click
 
 from service.pipeline.spark.io import early_checks
 from service.pipeline.spark.io.sources import Source, check_brokers, check_plain, in_folders
 from service.report.folders import check_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import ModuleType
 
+    import click
     from pyspark.sql import DataFrame, SparkSession
 
     from service.pipeline.analyses.outcome import Outcome

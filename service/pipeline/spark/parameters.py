@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,13 @@ import click
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.formats import FORMATS
-from service.parameters.types import DURATION, NAMED_VALUE
+from service.parameters import DURATION, NAMED_VALUE
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.sources import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from service.pipeline.analyses.fleet.assignments import Choice
 
 

@@ -26,8 +26,7 @@ from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.job import Job, Pipeline
 from service.pipeline.spark.parameters import shown
 from service.pipeline.spark.tasks.stamp import COLUMNS, Stamp
-from service.report.folders import REPORT, SUMMARY, json_of
-from service.report.lock import exclusive
+from service.report.folders import REPORT, SUMMARY, exclusive, json_of
 from service.report.pages import date
 
 

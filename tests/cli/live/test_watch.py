@@ -11,7 +11,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from service.cli.live.watch import _Watcher
-from service.decisions.member_counts.fewest import Need
+from service.decisions.member_counts.answer import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, measure
 from service.live.snapshot import SnapshotExtent
 from tests.live.stub_cluster import StubCluster, stub_cluster

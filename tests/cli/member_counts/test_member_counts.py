@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from service.cli.member_counts.tables import MOST_ROWS, plan_rows, policy_rows
+from service.cli.member_counts import MOST_ROWS, plan_rows, policy_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

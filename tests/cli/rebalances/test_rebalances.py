@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.rebalances.tables import cause, rebalance_rows, total_rows, way
+from service.cli.rebalances.pictures import cause, rebalance_rows, total_rows, way
 from service.decisions.rebalances.conclusions import seconds
 from tests.support.golden import CHOICE
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import Ragged
-from service.http.json import codec
-from service.http.json.codec import DIGITS, Part, rows
+from service.http.json import rows as module
+from service.http.json.rows import DIGITS, Part, rows
 from tests.reference import json_rows as reference
 
 INTEGERS = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 120)
@@ -48,8 +48,8 @@ def parts(draw: st.DrawFn, count: int) -> Part:
 def test_writes_what_its_plain_twin_does_in_blocks_of_any_size(data, count, columns, block_bytes, block_rows):
     drawn = [data.draw(parts(count)) for _ in range(columns)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codec, "BLOCK_BYTES", block_bytes)
-        patch.setattr(codec, "BLOCK_ROWS", block_rows)
+        patch.setattr(module, "BLOCK_BYTES", block_bytes)
+        patch.setattr(module, "BLOCK_ROWS", block_rows)
         text = rows(count, *drawn)
         blocks = list(text.pieces)
     assert b"".join(blocks) == reference.rows(count, drawn)

@@ -14,8 +14,8 @@ from service.pipeline.spark.load import report as load_report
 from service.pipeline.spark.parameters import shown
 from service.pipeline.spark.skew.options import JOB
 from service.report import pages
+from service.report.figures import DARK, LIGHT, variables
 from service.report.pages import Figure, FigureRow, Report, Section, Table, chart, label
-from service.report.palette import DARK, LIGHT, variables
 
 NAMES = ("a\0b", "\x1b[31mred", "tab\tline\nend\r", "\x85\x7f", "invoice\u202efdp", "$\\frac$", "<script>", "\ud800")
 

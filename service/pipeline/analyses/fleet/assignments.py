@@ -35,9 +35,8 @@ from service.decisions.groups.rows import (
     subscriptions_total,
 )
 from service.decisions.groups.tables import assignments_array, topic_partitions_array
-from service.decisions.member_counts.fewest import Need, fewest_members
-from service.decisions.rows.arrays import columns
-from service.decisions.rows.names import NAME
+from service.decisions.member_counts.answer import Need, fewest_members
+from service.decisions.rows import NAME, columns
 from service.pipeline.analyses.nested_columns import (
     CORRUPT,
     check_line,

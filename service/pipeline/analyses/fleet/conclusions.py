@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.core.printable import counted
-from service.report.numbers import number
+from service.report.figures import number
 
 
 def conclusion(summaries: Mapping[str, dict[str, Any]]) -> str:

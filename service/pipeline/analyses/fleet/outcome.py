@@ -12,7 +12,7 @@ from service.pipeline.analyses.fleet import summary as fleet_summary
 from service.pipeline.analyses.fleet.conclusions import conclusion
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.files.errors import WrongTable
-from service.report.numbers import number
+from service.report.figures import number
 from service.report.pages import Report, Section
 
 ASSIGNMENTS: Final = "assignments.parquet"

@@ -17,8 +17,7 @@ from service.core.measures import NOT_KNOWN, Load, load_of, placed_traffic, rows
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indices_in
 from service.core.placers.audit import Audit, audit
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
-from service.decisions.rows.arrays import columns
-from service.decisions.rows.names import NAME
+from service.decisions.rows import NAME, columns
 from service.pipeline.analyses.fleet.assignments import WRONG_ROW
 from service.pipeline.analyses.nested_columns import (
     CORRUPT,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from service.core.printable import counted
 from service.pipeline.analyses.fleet.conclusions import full_name, short_name, tried_by
+from service.report.figures import number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number
 from service.report.pages import COLORS, Figure, FigureRow, Plot, Section, Table, chart
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
 from service.decisions.budget import Budget
-from service.decisions.rows.arrays import columns
+from service.decisions.rows import columns
 from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
 from service.histories.conclusions import conclusion, row_of
 from service.histories.reading import HistorySource

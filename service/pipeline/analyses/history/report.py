@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from service.core.printable import counted
+from service.report.figures import duration, number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import duration, number
 from service.report.pages import Figure, FigureRow, Report, Section, Table, chart
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.printable import all_of, counted
 from service.decisions.chosen_partitioners import chosen
-from service.decisions.rows.texts import is_text
+from service.decisions.rows import is_text
 from service.pipeline.analyses.mismatch import count_scan, report
 from service.pipeline.analyses.mismatch.conclusions import conclusion
 from service.pipeline.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
@@ -23,7 +23,7 @@ from service.planner.attribution.equivalents import PartitionerClass, rank
 from service.planner.attribution.fingerprints import MAX_CLASSES, fingerprint
 from service.planner.attribution.mixtures import Pairs, Patterns, intervals, likelihoods, unmix
 from service.planner.attribution.observations import observe
-from service.report.numbers import number
+from service.report.figures import number
 
 MOST_PARTITIONS: Final = 1_000_000
 """Most partitions that are counted; a row with a higher one is rejected, as it would take the memory of as many."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from service.core.printable import share
 from service.pipeline.analyses.mismatch.conclusions import interval, named, writer_of
+from service.report.figures import number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number
 from service.report.pages import COLORS, INK, Figure, FigureRow, Report, Section, Table, chart, partition_axis
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 from service.core.printable import printable
 from service.decisions.budget import Budget
-from service.decisions.reassignments.answer import ReassignmentAnswer, answer
-from service.decisions.reassignments.balance import parse_balance, read_balance
+from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
     MOST_BYTES,
@@ -25,16 +24,15 @@ from service.decisions.reassignments.rows import (
     plain_placed_topics,
     plain_target_brokers,
 )
-from service.decisions.reassignments.tables import moves_table
-from service.decisions.rows.arrays import struct_rows
-from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME, NAME
+from service.decisions.reassignments.selection import parse_balance, read_balance
+from service.decisions.rows import LONGEST_NAME, LONGEST_TOPIC_NAME, NAME, struct_rows
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.analyses.reassign.report import load_summary, report_of
 from service.pipeline.files.errors import WrongTable
 from service.planner.reassignments import RESOURCES
 from service.planner.reassignments.batches.model import Batches
 from service.planner.reassignments.model import Brokers, Placements
-from service.report.numbers import number
+from service.report.figures import number
 
 REASSIGNMENT: Final = "reassignment.parquet"
 MOVES: Final = "moves.parquet"

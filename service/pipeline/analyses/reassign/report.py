@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.core.measures import COUNTS, Load
-from service.report.numbers import duration, number, size
+from service.report.figures import duration, number, size
 from service.report.pages import COLORS, LABELLED, Figure, FigureRow, Report, Section, Table, chart
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.keys.values import key_value
-from service.decisions.rows.arrays import columns
-from service.decisions.rows.texts import is_text
+from service.decisions.rows import columns, is_text
 from service.pipeline.analyses.outcome import Outcome, Records
 from service.pipeline.analyses.skew import report
 from service.pipeline.analyses.skew.answer import HotKey, Move, SkewAnswer, answer_from

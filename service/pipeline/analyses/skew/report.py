@@ -9,8 +9,8 @@ import numpy as np
 from service.core.printable import printable, share
 from service.planner.sizing.conclusions import cause
 from service.planner.sizing.plans import EVEN, Measure
+from service.report.figures import number, size
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number, size
 from service.report.pages import COLORS, LABELLED, SOFT, Figure, FigureRow, Plot, Report, Section, Table, chart, charts, label
 
 if TYPE_CHECKING:

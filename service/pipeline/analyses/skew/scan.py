@@ -6,9 +6,8 @@ Each task adds its batches to one ``KeyCounter`` of the core and returns it as b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +15,8 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
-from service.core.model import Int64s, Keys
 from service.decisions.partition_counts import partitioner_names
-from service.decisions.rows.numbers import MOST
-from service.decisions.rows.texts import is_text, readable
+from service.decisions.rows import MOST, is_text, readable
 from service.pipeline.analyses.results import partial, rejects
 from service.pipeline.analyses.skew import MAX_KEYS
 from service.pipeline.files.key_columns import is_bytes, joined, misfit, read_keys
@@ -27,6 +24,11 @@ from service.pipeline.files.rejected import UNREADABLE, as_texts, no_number, no_
 from service.pipeline.files.types import integers
 from service.planner.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.distinct_keys import DistinctKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from service.core.model import Int64s, Keys
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from service.pipeline.spark.cluster.session import is_connect
-from service.report.numbers import duration, number, size
+from service.report.figures import duration, number, size
 
 SECONDS: Final = 0.2
 """Seconds between two updates of the bar."""

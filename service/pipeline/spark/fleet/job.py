@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
-from service.decisions.member_counts.fewest import Need
+from service.decisions.member_counts.answer import Need
 from service.pipeline.analyses.fleet import assignments, placements
 from service.pipeline.analyses.fleet import summary as fleet_summary
 from service.pipeline.analyses.fleet.assignments import WRONG_ROW, Choice, Sizing

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import click
 
-from service.parameters.types import DURATION
+from service.parameters import DURATION
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.job import Job

@@ -13,8 +13,8 @@ from service.pipeline.spark.io import coordinator_records
 from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.job import Pipeline
 from service.pipeline.spark.tasks import coordinator_records as records_of
+from service.report.figures import number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number
 
 REBALANCES, GROUPS, MEMBERS, CAUSES = "rebalances.parquet", "groups.parquet", "members.parquet", "causes.parquet"
 NAMED: Final = 20

@@ -6,34 +6,38 @@ Tasks read plain Parquet and make keys themselves (``splits.py``); from any othe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
-from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.printable import printable
-from service.decisions.rows.texts import readable
+from service.decisions.rows import readable
 from service.pipeline.analyses import results
-from service.pipeline.analyses.results import ArrowFunction, Scan
 from service.pipeline.spark.cluster.arrow_tasks import Tasks, numbered, tasks_for, tasks_of
 from service.pipeline.spark.cluster.progress import ReadSoFar
 from service.pipeline.spark.cluster.session import cores, is_connect, is_local
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading, sources
 from service.pipeline.spark.io.columns import column
-from service.pipeline.spark.io.sinks import Sink
 from service.pipeline.spark.io.sources import CORRUPT, Source
 from service.pipeline.spark.tasks import parquet_files
-from service.pipeline.spark.tasks.made_keys import MadeKeys
 from service.pipeline.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet, field_of
 from service.pipeline.spark.tasks.splits import ByTask, RowReader, SplitReader
+from service.report.figures import number, size
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark import Accumulator, AccumulatorParam
+
+    from service.pipeline.analyses.results import ArrowFunction, Scan
+    from service.pipeline.spark.io.sinks import Sink
+    from service.pipeline.spark.tasks.made_keys import MadeKeys
 
 LONG_TASKS_PER_CORE: Final = 4
 """Tasks for each core where a row takes long, such as a group with a million partitions: others take over from a slow one."""

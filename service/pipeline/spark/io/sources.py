@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import iglob
 from itertools import islice, takewhile
@@ -29,6 +28,8 @@ from service.pipeline.spark.errors import WrongSource
 from service.report.folders import url_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from service.pipeline.spark.tasks.made_keys import MadeKeys
 
 CORRUPT: Final = "_corrupt_record"

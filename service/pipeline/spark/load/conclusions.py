@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from service.core.printable import all_of, counted
-from service.report.numbers import number, size
+from service.report.figures import number, size
 
 WITHOUT: Final = {"records_nobody_reads": "records without a group", "records_without_placement": "records without a placement"}
 

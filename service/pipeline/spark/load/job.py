@@ -5,27 +5,29 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
 from service.pipeline.analyses.fleet import assignments
-from service.pipeline.analyses.fleet.assignments import Choice
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading, sources
 from service.pipeline.spark.io.columns import column
-from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.job import Pipeline
 from service.pipeline.spark.load import report as load_report
 from service.pipeline.spark.load import summary as load_summary
 from service.pipeline.spark.load import windows
 from service.pipeline.spark.load.conclusions import conclusion
 from service.pipeline.spark.load.options import CONSUMER, LIMITS, record_columns_of
+from service.report.figures import number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number
+
+if TYPE_CHECKING:
+    from service.pipeline.analyses.fleet.assignments import Choice
+    from service.pipeline.spark.io.sources import Source
+    from service.pipeline.spark.job import Pipeline
 
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, REQUESTS = "breaches.parquet", "group_assignments.parquet"

@@ -9,8 +9,8 @@ import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.pipeline.spark.load.conclusions import WITHOUT, name_of, rate
+from service.report.figures import duration, number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import duration, number
 from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:

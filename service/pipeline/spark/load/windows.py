@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.decisions.rows.numbers import MOST
+from service.decisions.rows import MOST
 from service.pipeline.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.pipeline.analyses.fleet.assignments import RESULT, Choice, assign_groups
 from service.pipeline.files.rejected import no_number, no_value

@@ -18,8 +18,8 @@ from service.pipeline.spark.offsets import lags as offset_lags
 from service.pipeline.spark.offsets import report as offsets_report
 from service.pipeline.spark.offsets.conclusions import conclusion
 from service.pipeline.spark.offsets.lags import PARTITION
+from service.report.figures import number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import number
 
 OFFSETS, GROUPS, MEMBERS = "offsets.parquet", "groups.parquet", "members.parquet"
 HISTORY, REQUESTS = "history.parquet", "group_assignments.parquet"

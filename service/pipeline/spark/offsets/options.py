@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from service.parameters.types import Parsed
+from service.parameters import Parsed
 from service.pipeline.spark.job import Job
 from service.pipeline.spark.parameters import READ_OPTIONS, SOURCE
 

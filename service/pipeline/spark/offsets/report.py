@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from service.core.printable import counted
+from service.report.figures import duration, number
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import duration, number
 from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:

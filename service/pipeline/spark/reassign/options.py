@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from service.parameters.planning import PLANNING
+from service.parameters import PLANNING
 from service.pipeline.spark.job import Job
 from service.pipeline.spark.parameters import READ_OPTIONS, SOURCE
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import click
 
 from service.core.errors import InvalidQuestion
-from service.parameters.types import COUNTS
+from service.parameters import COUNTS
 from service.pipeline.analyses.skew import MAX_KEYS
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.sources import Source

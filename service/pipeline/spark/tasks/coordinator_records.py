@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.model import Keys
-from service.decisions.keys.columns import flat
-from service.decisions.rows.arrays import columns
+from service.decisions.keys import flat
+from service.decisions.rows import columns
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 from service.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits

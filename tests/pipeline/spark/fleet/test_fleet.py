@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.core.errors import InvalidQuestion
-from service.decisions.member_counts.fewest import Need
+from service.decisions.member_counts.answer import Need
 from service.pipeline.analyses import nested_columns
 from service.pipeline.analyses.fleet import assignments, placements
 from service.pipeline.analyses.fleet.assignments import Choice, Sizing, assign_groups

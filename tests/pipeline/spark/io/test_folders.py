@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -10,8 +10,10 @@ from click.testing import CliRunner
 from service.cli import main
 from service.pipeline.spark.io.sources import Source, in_folders
 from service.report import folders
-from service.report.folders import WrongFolder
-from service.report.lock import exclusive
+from service.report.folders import WrongFolder, exclusive
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RECORDS = "key,partition\na,1\nb,2\n"
 

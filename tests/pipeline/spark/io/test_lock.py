@@ -13,12 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.report.folders import WrongFolder
-from service.report.lock import LOCK, exclusive
+from service.report.folders import LOCK, WrongFolder, exclusive
 
 HOLDER = """
 import sys
-from service.report.lock import exclusive
+from service.report.folders import exclusive
 with exclusive(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.read()

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from service.core.errors import AllocatorError
-from service.parameters.planning import TOPIC_LEADERS
+from service.parameters import TOPIC_LEADERS
 from service.pipeline.analyses.reassign import outcome as outcomes
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.spark.errors import WrongSource

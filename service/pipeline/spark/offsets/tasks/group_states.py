@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from service.decisions.rows.arrays import columns
+from service.decisions.rows import columns
 from service.pipeline.spark.tasks.coordinator_records import uuid_bytes
 from service.wire.consumer_protocol import TopicPartitions, read_assignment, read_subscribed_topics, read_subscription
 from service.wire.errors import Unreadable

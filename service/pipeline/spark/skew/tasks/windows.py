@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from service.core.measures import spread
 from service.core.model import Int64s
-from service.decisions.rows.arrays import columns
+from service.decisions.rows import columns
 from service.pipeline.analyses.skew.scan import SkewResult, SkewScan
 
 TYPES: Final = (

@@ -1,1 +1,0 @@
-"""Keys of questions: lists and Arrow columns → the core's columns."""

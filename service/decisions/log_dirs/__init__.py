@@ -1,1 +1,0 @@
-"""Which replica goes to which log directory of its broker."""

@@ -1,1 +1,0 @@
-"""What rows of any family have in common: lists and texts as Arrow columns, and the names and numbers in them."""
