@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 import pytest
+from py4j.java_gateway import JVMView
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
 SETTINGS = INTERPRETED | {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
+    "spark.driver.extraJavaOptions": " ".join((*SHORT_LIVED, "-Xmn512m")),  # its objects are short-lived, too
     "spark.ui.enabled": "false",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.ui.explainMode": "simple",  # of each query, which nobody reads
     "spark.sql.adaptive.enabled": "false",  # each stage would be planned again; it is there where tests start commands
     "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
     "spark.sql.warehouse.dir": "/tmp/partition-allocator-warehouse",  # noqa: S108 - nothing is written there
@@ -42,6 +44,7 @@ SETTINGS = INTERPRETED | {
 def spark() -> Iterator[SparkSession]:
     """The session, on one core; most stages have two tasks. Jobs that are run while it is there run on it."""
     vars(of_tasks)["LINE_SECONDS"] = threading.TIMEOUT_MAX  # on a slow machine no line comes between what a test reads
+    JVMView.__getattr__ = _remembered
     settings = SETTINGS | {"spark.driver.defaultJavaOptions": with_archive()}
     with spark_session("tests", master="local[1]", settings=settings) as session:
         yield session
@@ -50,6 +53,11 @@ def spark() -> Iterator[SparkSession]:
     gateway.proc.stdin.close()  # the JVM ends with it
     gateway.proc.wait(120)
     SparkContext._gateway = SparkContext._jvm = None
+
+
+def _remembered(view: JVMView, name: str, found: Callable[[JVMView, str], object] = JVMView.__getattr__) -> object:
+    """What the JVM has under a name: for each time that it is asked, it looks in 276 jars for classes of several packages."""
+    return vars(view).setdefault(name, found(view, name))
 
 
 @pytest.fixture

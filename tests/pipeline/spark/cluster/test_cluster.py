@@ -157,11 +157,11 @@ def data(home):
     return folder
 
 
-def run(master, python, data, into, skew, fleet, more=(), **options):
-    """Two jobs on ``master``, by the sources that they read, and ``more``; their answers are those of this machine."""
+def run(master, python, data, into, skew, *fleet, more=(), **options):
+    """Two jobs on ``master``, by what they are told, and ``more``; their answers are those of this machine."""
     commands = [
         ["skew", skew, "--partitions", "5", "--into", f"{into}/skew"],
-        ["fleet", fleet, "--assignor", "range", "--into", f"{into}/fleet"],
+        ["fleet", *fleet, "--assignor", "range", "--into", f"{into}/fleet"],
         *more,
     ]
     environment = {**os.environ, **short_lived_spark(), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -181,16 +181,18 @@ def run(master, python, data, into, skew, fleet, more=(), **options):
 def test_jobs_run_on_a_cluster_whose_executors_lack_the_project(cluster, python, data, home, tmp_path):
     """They get it, and unpack it once. They read the Parquet themselves; the groups are a Delta table, from a package.
 
-    Tables of two runs go to Delta, those of one of them twice; a last job counts the rows that are there.
+    The table of two runs goes to Delta, that of one of them twice; a last job counts the rows that are there.
     """
     settings = {**SETTINGS, "spark.sql.warehouse.dir": str(home / "warehouse")}
     keys, lake = f"file://{data}/keys.parquet", f"delta:{tmp_path}/lake"
-    written = ["skew", keys, "--partitions", "5", "--into", f"{tmp_path}/again", "--tables", lake, "--run-id"]
-    counted = ["skew", f"{lake}/skew_partitions", "--key-column", "run_id", "--partitions", "1", "--into", f"{tmp_path}/rows"]
-    more = [[*written, "a"], [*written, "b"], [*written, "b"], counted]
-    run(cluster, python, data, tmp_path, keys, "table:groups", more, packages=[DELTA], settings=settings)
+    of_run = ["table:groups", "--tables", lake, "--run-id"]  # a table of one job: a commit to Delta takes a second of a core
+    again = ["fleet", *of_run, "b", "--assignor", "range", "--into", f"{tmp_path}/again"]
+    counted = ["skew", f"{lake}/fleet_assignments", "--key-column", "run_id", "--partitions", "1", "--into", f"{tmp_path}/rows"]
+    more = [again, again, counted]
+    run(cluster, python, data, tmp_path, keys, *of_run, "a", more=more, packages=[DELTA], settings=settings)
     hottest = json.loads((tmp_path / "rows" / "summary.json").read_text())["hottest_keys"]
-    assert {each["key"]: each["records"] for each in hottest} == {"a": 5, "b": 5}
+    rows = pq.read_table(tmp_path / "fleet" / "assignments.parquet").num_rows
+    assert {each["key"]: each["records"] for each in hottest} == {"a": rows, "b": rows}
     (shipped,) = (home / "cache").glob("partition-allocator-*")
     assert (shipped / "service" / "core" / "__init__.py").is_file()
 

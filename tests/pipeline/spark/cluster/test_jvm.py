@@ -160,40 +160,46 @@ def runs(process_id):
         return False
 
 
-JOB = """
-import sys, time
+JOBS = """
+import logging, sys, time
 from pathlib import Path
 from service.pipeline.spark.cluster.session import spark_session
 
-def wait(_):
-    Path(file).touch()
+def by_rdd(spark):
+    spark.sparkContext.parallelize([0], 1).foreach(lambda _: wait("by_rdd"))
+
+def by_sql(spark):
+    spark.range(1).mapInArrow(lambda batches: map(lambda _: wait("by_sql"), batches), "id long").toArrow()
+
+def wait(name):
+    Path(folder, name).touch()
     time.sleep(600)
 
-file = sys.argv[1]
-try:
-    with spark_session("ctrl-c", master="local[1]") as spark:
-        if sys.argv[2] == "rdd":
-            spark.sparkContext.parallelize([0], 1).foreach(wait)
-        else:
-            spark.range(1).mapInArrow(lambda batches: map(wait, batches), "id long").toArrow()
-except KeyboardInterrupt:
-    print("interrupted")
+folder = sys.argv[1]
+for job in (by_rdd, by_sql):
+    logging.disable(logging.NOTSET)
+    try:
+        with spark_session("ctrl-c", master="local[1]") as spark:
+            job(spark)
+    except KeyboardInterrupt:
+        print("interrupted")
 """
+"""Two sessions, one after the other, of one JVM."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", ["rdd", "sql"])
-def test_ctrl_c_ends_a_job_without_a_word_of_spark(tmp_path, by):
+def test_ctrl_c_ends_a_job_without_a_word_of_spark(tmp_path):
     """Nor of Py4J."""
-    command = [*HEEDS_CTRL_C, sys.executable, "-c", JOB, tmp_path / "runs", by]
+    command = [*HEEDS_CTRL_C, sys.executable, "-c", JOBS, tmp_path]
     environment = {**os.environ, **short_lived_spark()}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "runs").exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    time.sleep(0.5)  # until the driver waits
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60) == ("interrupted\n", "")
+    for job in ("by_rdd", "by_sql"):
+        while not (tmp_path / job).exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        time.sleep(0.5)  # until the driver waits
+        process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == ("interrupted\n" * 2, "")
 
 
 @pytest.mark.parametrize("version", ["1.8.0_292", "16.0.2"])

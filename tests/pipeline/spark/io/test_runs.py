@@ -18,6 +18,12 @@ KEYS = "keys:1000?keys=50&seed={}"
 PLANS, WINDOWS = "plans.parquet", "windows.parquet"
 
 
+@pytest.fixture
+def groups(write):
+    """A table of one group."""
+    return write("groups.jsonl", '{"group_id": "g", "topics": [{"topic_name": "t", "partitions_count": 2}], "members": []}\n')
+
+
 def run(*command, fails=""):
     done = CliRunner().invoke(main, ["pipeline", *command])
     assert (fails in done.output) if fails else done.exit_code == 0, (done.output, done.exception)
@@ -48,16 +54,13 @@ def test_every_table_and_the_summary_say_which_run_they_are_of(tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
-def test_appended_runs_are_one_table_and_a_repeated_run_is_there_once(tmp_path):
+def test_appended_runs_are_one_table_and_a_repeated_run_is_there_once(groups, tmp_path):
     """By tables of the driver (skew), of Spark (load) and of tasks (fleet)."""
-    (tmp_path / "groups.jsonl").write_text(
-        '{"group_id": "g", "topics": [{"topic_name": "t", "partitions_count": 2}], "members": []}\n'
-    )
     (tmp_path / "records.csv").write_text("topic,partition,timestamp\nt,0,1700000000000\n")
     jobs = {
         "skew": ([KEYS.format(1), "--partitions", "3"], "plans", 1),
         "load": ([str(tmp_path / "records.csv")], "subjects", 1),
-        "fleet": ([str(tmp_path / "groups.jsonl"), "--assignor", "range"], "assignments", 1),
+        "fleet": ([groups, "--assignor", "range"], "assignments", 1),
     }
     for job, (arguments, table, rows) in jobs.items():
         into = tmp_path / job
@@ -78,12 +81,13 @@ def test_runs_are_not_mixed_with_tables_of_one(tmp_path):
     skew(tmp_path / "other", 1, "--run-id", "a/b", fails="letters, digits")
 
 
-def test_tables_go_to_tables_of_a_lake(spark, tmp_path):
+def test_tables_go_to_tables_of_a_lake(spark, groups, tmp_path):
     """ORC stands for Delta, which needs a package; test_history.py has those of a database."""
     for run_id in ("a", "b", "b"):
-        skew(tmp_path / "out", 1, "--run-id", run_id, "--tables", f"orc:{tmp_path}/lake")
-    table = spark.read.orc(f"{tmp_path}/lake/skew_partitions")
-    rows = [row.asDict() for row in table.select("run_id", "partition_id", "records").collect()]
-    assert sorted((row["run_id"], row["partition_id"]) for row in rows) == [(i, p) for i in "ab" for p in range(3)]
-    assert sum(row["records"] for row in rows) == 2000
+        options = ("--run-id", run_id, "--tables", f"orc:{tmp_path}/lake", "--into", str(tmp_path / "out"))
+        run("fleet", groups, "--assignor", "range", *options)
+    (row,) = pq.read_table(tmp_path / "out" / "assignments.parquet", columns=["group_id", "assignor"]).to_pylist()
+    table = spark.read.orc(f"{tmp_path}/lake/fleet_assignments")
+    rows = [each.asDict() for each in table.select("run_id", "group_id", "assignor").orderBy("run_id").collect()]
+    assert rows == [{"run_id": run_id, **row} for run_id in "ab"]
     assert Path(tmp_path / "out" / "report.html").is_file()

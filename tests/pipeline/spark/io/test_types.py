@@ -17,9 +17,11 @@ import pytest
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
+from service.pipeline.analyses import results
 from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.files.key_columns import check_format, joined, read_keys
 from service.pipeline.files.texts import java_text, text_of
+from service.pipeline.spark.cluster.arrow_tasks import tasks_of
 from service.pipeline.spark.cluster.failures import failure
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading
@@ -28,6 +30,8 @@ from service.pipeline.spark.io.sources import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from service.pipeline.spark.job import Pipeline
 
@@ -63,44 +67,59 @@ def path(tmp_path_factory) -> Path:
     return found
 
 
-def keys_of(pipeline: Pipeline, path: Path, columns: tuple[str, ...], key_format: str | None, **options: str) -> Counter[bytes]:
-    """The serialized keys and their records."""
-    source = ScanSource.of(pipeline.spark, Source.parse(str(path), options), columns)
-    assert (source.files is None) == bool(options)
-    kind = pa.string() if len(columns) > 1 else source.schema.field(columns[0]).type
+def keys_of(table: pa.Table, columns: tuple[str, ...], key_format: str | None) -> Counter[bytes]:
+    """The serialized keys of a table and their records, as a scan has them."""
+    kind = pa.string() if len(columns) > 1 else table.schema.field(columns[0]).type
     scan = SkewScan(columns, check_format(kind, key_format), ("java",), (3,))
-    result, rejected = run_scan(source, scan, pipeline.sink)
-    assert rejected == {}
-    return Counter({key: int(weights[0]) for key, weights in result.sample.weights.items()})
+    (rows,) = scan.of_batches(iter(table.select(columns).to_batches()))
+    assert rows.column("rejected").to_pylist() == [0]
+    sample = results.merged(rows.column("partial").to_pylist()).sample
+    return Counter({key: int(weights[0]) for key, weights in sample.weights.items()})
+
+
+@pytest.fixture(scope="module")
+def by_tasks(spark: SparkSession, path: Path) -> pa.Table:
+    """Every column as tasks read it themselves."""
+    source = ScanSource.of(spark, Source.parse(str(path)), ("tenant", *COLUMNS, "user.id"))
+    assert source.files is not None
+    return source.table()
+
+
+@pytest.fixture(scope="module")
+def by_spark(spark: SparkSession, path: Path) -> pa.Table:
+    """Every column as Spark gives it to tasks."""
+    source = ScanSource.of(spark, Source.parse(str(path), {"mergeSchema": "false"}), ("tenant", *COLUMNS, "user.id"))
+    assert source.files is None
+    return tasks_of(source.frame, lambda batches: batches, 1).run(source.schema)
 
 
 @pytest.mark.parametrize("key_format", [None, "string"])
-def test_both_readers_and_plan_serialize_every_type_alike(pipeline, path, key_format):
+def test_both_readers_and_plan_serialize_every_type_alike(by_tasks, by_spark, path, key_format):
     texts = ("text", "word", "user", "user.id")
     names = DIRECT if key_format is None else [name for name in (*COLUMNS, "user.id") if name not in texts]
     table = pq.read_table(path)
     for name in names:
-        by_tasks = keys_of(pipeline, path, (name,), key_format)
-        assert by_tasks == keys_of(pipeline, path, (name,), key_format, mergeSchema="false"), name
+        keys = keys_of(by_tasks, (name,), key_format)
+        assert keys == keys_of(by_spark, (name,), key_format), name
         if "." not in name:
             column = table[name].combine_chunks()
             own = check_format(column.type, key_format)
             read, bad = read_keys(column, own)
-            keys = SERIALIZED.run(read, own)
-            texts = [keys.data[start:end].tobytes() for start, end in pairwise(keys.offsets.tolist())]
+            serialized = SERIALIZED.run(read, own)
+            texts = [serialized.data[start:end].tobytes() for start, end in pairwise(serialized.offsets.tolist())]
             present = column.is_valid().to_pylist()
-            assert by_tasks == Counter(text for text, is_present in zip(texts, present, strict=True) if is_present), name
+            assert keys == Counter(text for text, is_present in zip(texts, present, strict=True) if is_present), name
             assert bad is None
 
 
-def test_both_readers_join_every_type_alike(pipeline, path):
+def test_both_readers_join_every_type_alike(by_tasks, by_spark, path):
     flat = tuple(name for name in ("tenant", *COLUMNS) if name != "user")
     for columns in (("tenant", "user.id"), flat):
-        by_tasks = keys_of(pipeline, path, columns, None)
-        assert by_tasks == keys_of(pipeline, path, columns, None, mergeSchema="false"), columns
+        keys = keys_of(by_tasks, columns, None)
+        assert keys == keys_of(by_spark, columns, None), columns
     local = joined([pq.read_table(path)[column].combine_chunks() for column in flat], "-")
-    assert by_tasks == Counter(text.encode() for text in local.to_pylist() if text is not None)
-    assert len(by_tasks) == 3
+    assert keys == Counter(text.encode() for text in local.to_pylist() if text is not None)
+    assert len(keys) == 3
 
 
 def test_the_text_of_a_value_is_that_of_sparks_cast(spark, path):
