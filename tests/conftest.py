@@ -185,6 +185,19 @@ def client(app: Flask) -> FlaskClient:
     return client
 
 
+@pytest.fixture(scope="module")
+def few_draws() -> Iterator[None]:
+    """Simulated timelines are drawn two or three times: a hundred draws of ids take 0.3 s, in each answer that has new members.
+
+    For tests of what an answer holds besides the ranges over these draws.
+    """
+    from service.decisions.rebalances import answer  # noqa: PLC0415 (as above)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answer, "MOST_CELLS", 100_000)
+        yield
+
+
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """A real Kafka broker, one for the whole run; each test makes its own topics."""

@@ -18,6 +18,8 @@ from service.strategies import GROUP_PROTOCOLS
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 PATH = "/v1/group-rebalances"
 TOPICS = [{"topic_name": "t0", "partitions_count": 6}]
 MEMBERS = [{"member_id": "c1"}, {"member_id": "c2"}]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 PATH = "/v1/group-rebalances"
 PROTOCOLS = ("classic", "consumer", "share")
 TOPICS = [{"topic_name": "o", "partitions_count": 1}]

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,8 @@ from service.planner.timelines.simulation import Simulation
 
 if TYPE_CHECKING:
     from flask import Flask
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 Body = dict[str, Any]
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 SLOW = [name for name in NAMES if name.startswith("polls")]
 CLASSIC = [name for name in NAMES if not name.endswith(("consumer", "share")) and "migration" not in name]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 PARTS = ("group-coordinator", "group-coordinator-api", "coordinator-common", "clients", "server-common", "metadata")
 ASSIGNORS = ("uniform", "range")
 VOTES = [votes for count in range(5) for votes in product((*ASSIGNORS, None), repeat=count)]
