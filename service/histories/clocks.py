@@ -23,6 +23,7 @@ SHARED: Final = {
     Kind.BUMPED: "bumped",
     Kind.TARGET: "target",
     Kind.JOINS: "member",
+    Kind.RETURNS: "member",
     Kind.RECONCILED: "reconciled",
     Kind.PREPARING: "began",
 }
@@ -116,10 +117,13 @@ def _anchors(events: list[ToldEvent]) -> Anchors:
         elif event.kind in SHARED and event.at is not None:
             at_ms, of_member = event.at.at_ms, event.kind in (Kind.JOINS, Kind.RECONCILED)
             key = (SHARED[event.kind], event.generation, event.member if of_member else None)
-            if event.kind == Kind.RECONCILED and "client_id" in event.says:
-                if event.says["before"] != "JOINING" or "instance_id" in event.says:  # a static one returns without a new epoch
+            if event.kind == Kind.RETURNS:
+                key = ("member", None, event.says.get("new_member", ""))
+            elif event.kind == Kind.RECONCILED and "client_id" in event.says:
+                if event.says["before"] != "JOINING":
                     continue
-                key = ("bumped", event.generation, None)
+                is_static = "instance_id" in event.says  # it returns without a new epoch, but with a new id
+                key = ("member", None, event.member) if is_static else ("bumped", event.generation, None)
             elif event.kind == Kind.RECONCILED and event.says.get("state") != "STABLE":
                 continue
         else:

@@ -391,12 +391,12 @@ class History:
         if at_ms is not None:
             rebalance.joined_ms = at_ms - shift if rebalance.joined_ms is None else rebalance.joined_ms
             rebalance.ended_ms = at_ms if rebalance.ended_ms is None and (shift or not members) else rebalance.ended_ms
-        rebalance.assignor = event.says["assignor"]
+        rebalance.assignor = event.says["assignor"] or rebalance.assignor
         self._begin(rebalance)
         self._know(rebalance, members, complete=not event.says["unreadable"])
         if all(each.assigned is not None for each in members.values()):
             rebalance.assigned = {name: each.assigned or frozenset() for name, each in members.items()}
-            rebalance.records = members
+        rebalance.records = members
         self.members |= members
 
 

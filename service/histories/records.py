@@ -4,6 +4,7 @@ r"""Records of ``__consumer_offsets``: what each says of one group.
 printed by                         form of a line                                                 its time
 ================================== ============================================================== =============================
 kafka-console-consumer, formatter  ``{"key": {"type": 2, "data": …}, "value": {"version": …, …}}``  that the record has itself
+… of Kafka 3.9 and before, Scala    ``orders::GroupMetadata(groupId=orders, generation=3, …)``      none
 kafka-dump-log --offsets-decoder   ``| offset: 3 CreateTime: … key: {…} payload: {…}``              CreateTime
 ``/v1/decodings``, pipeline        ``{"record_type": 3, "key": {…}, "value": {…}}``                 ``timestamp``, if it is there
 kafka-console-consumer, Bytes      ``CreateTime:… Partition:1 \x00\x02\x00\x06orders …``             CreateTime, if it is there
@@ -60,6 +61,17 @@ _ESCAPED: Final = re.compile(rb"\\x([0-9A-F]{2})")
 
 _DUMPED: Final = re.compile(
     r"(?:CreateTime|LogAppendTime): (?P<time>\d+) .*?key: (?P<key>\{.*\}) payload: (?P<value>\{.*\}|null|<?\w*>?)\s*$"
+)
+
+
+_SCALA: Final = re.compile(
+    r"^(?P<group>.*)::GroupMetadata\(groupId=.*?, generation=(?P<generation>\d{1,10}), "
+    r"protocolType=(?:Some\((?P<type>[^)]*)\)|None), currentState=\w+, members=(?P<members>.*)\)$"
+)
+_SCALA_MEMBER: Final = re.compile(
+    r"MemberMetadata\(memberId=(?P<memberId>.*?), groupInstanceId=(?:Some\((?P<groupInstanceId>.*?)\)|None), "
+    r"clientId=(?P<clientId>.*?), clientHost=.*?, sessionTimeoutMs=(?P<sessionTimeout>\d{1,9}), "
+    r"rebalanceTimeoutMs=(?P<rebalanceTimeout>\d{1,9}), supportedProtocols=List\((?P<protocols>[^)]*)\)\)"
 )
 
 
@@ -273,6 +285,11 @@ def check(value: Any, name: str = "") -> None:
 
 def _joined(row: Json, assignor: str) -> StoredMember:
     """A member of a classic group. Raises Unreadable, and ValueError for what is not base64."""
+    if "protocols" in row:  # as Scala prints it
+        session_ms, rebalance_ms = int(row["sessionTimeout"]), int(row["rebalanceTimeout"])
+        return StoredMember(
+            row["memberId"], row["groupInstanceId"], row["clientId"], session_ms=session_ms, rebalance_ms=rebalance_ms
+        )
     subscription, assigned = _sent(row["subscription"]), _given(row["assignment"])
     claimed, generation = as_seen_by(assignor, subscription)
     names, topics = (row.get("groupInstanceId"), row["clientId"]), tuple(dict.fromkeys(subscription.topic_names))
@@ -312,6 +329,12 @@ def _record(line: str) -> tuple[int | None, int, Json, Json | None] | None:
     if match := _RAW.search(line):
         key_bytes, value_bytes = (_ESCAPED.sub(_byte, match[name].encode()) for name in ("key", "value"))
         return _raw(int(match["time"]) if match["time"] else None, key_bytes, None if value_bytes == b"null" else value_bytes)
+    if match := _SCALA.search(line):
+        members = [each.groupdict() for each in _SCALA_MEMBER.finditer(match["members"])]
+        protocols = {each["protocols"] for each in members}
+        protocol = next(iter(protocols)) if len(protocols) == 1 else ""
+        value = {"protocolType": match["type"] or "", "generation": int(match["generation"]), "members": members}
+        return None, GROUP, {"group": match["group"]}, value | {"protocol": None if "," in protocol else protocol}
     start = line.find("{")
     try:
         document = json.JSONDecoder().raw_decode(line, start)[0] if start >= 0 and "key" in line else {}

@@ -13,7 +13,7 @@ from partition_allocator import Rejected, history
 from tests.support.recordings import RUNS, Group, at_ms, groups, kind_of, shown
 
 KINDS: Final = ("broker", "records", "formatted", "clients", "snapshots")
-SOURCES: Final = (*((kind,) for kind in KINDS[:-1]), ("broker", "clients"), KINDS)
+SOURCES: Final = (*((kind,) for kind in KINDS[:-1]), ("scala",), ("broker", "scala"), ("broker", "clients"), KINDS)
 
 ALSO: Final = {
     "leave": {"leave_or_expiry"},

@@ -7,6 +7,7 @@ Each set of runs shares one broker, or one cluster, for a minute or two. A folde
     MEMBER.log      what the client has logged, of each process of that member
     records.txt     ``__consumer_offsets``, by ``kafka-console-consumer`` with ``print.timestamp`` and BytesDeserializer
     formatted.txt   the same by GroupMetadataMessageFormatter, which prints no time
+    scala.txt       … by the formatter in Scala, of a release that has it
     snapshots.jsonl snapshots, each with the time when it was asked for
     topics.txt      ``kafka-topics --describe`` of the run's topics, before its script and after
     truth.json      what the script did when, and what each consumer's rebalance listener was told
@@ -436,7 +437,7 @@ class Run:
             process.kill()
             process.wait()
 
-    def write(self, records: str, formatted: str) -> None:
+    def write(self, records: str, formatted: str, scala: str) -> None:
         """The folder."""
         folder = FOLDER / self.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -451,6 +452,7 @@ class Run:
             _keep(folder / f"{member}.log", log.decode(errors="replace").splitlines())
         _keep(folder / "records.txt", [line for line in records.split("\n") if self._has_key(line)])
         _keep(folder / "formatted.txt", ["".join(self._own(formatted))])
+        _keep(folder / "scala.txt", [line for line in scala.splitlines() if line.partition("::")[0] in self.groups])
         _keep(folder / "topics.txt", self.described.splitlines())
         _keep(folder / "snapshots.jsonl", [json.dumps(one, separators=(",", ":")) for one in self.snapshots])
         rows = ",\n".join(json.dumps(event) for event in self.events)
@@ -531,8 +533,10 @@ def _record(release: str, brokers: int, scripts: dict[str, tuple[dict[str, Any],
         shown = [word for one in properties for word in (option, one)]
         records = running.consume(*shown)
         formatted = running.consume("--formatter", "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter")
+        of_scala = "kafka.coordinator.group.GroupMetadataManager$GroupMetadataMessageFormatter"
+        scala = running.consume("--formatter", of_scala) if release == OLD else ""
         for run in runs:
-            run.write(records, formatted)
+            run.write(records, formatted, scala)
             size = sum(path.stat().st_size for path in (FOLDER / run.name).iterdir())
             sys.stderr.write(f"{run.name}: {size} bytes\n")
 

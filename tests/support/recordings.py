@@ -151,9 +151,9 @@ def at_ms(event: dict[str, Any]) -> int:
 
 
 def kind_of(name: str) -> str:
-    """What a source of this name is: ``broker``, ``records``, ``formatted``, ``snapshots``, ``topics`` or ``clients``."""
+    """What a source is: ``broker``, ``records``, ``formatted``, ``scala``, ``snapshots``, ``topics`` or ``clients``."""
     first = re.split(r"[-.]", name)[0]
-    return first if first in ("broker", "records", "formatted", "snapshots", "topics") else "clients"
+    return first if first in ("broker", "records", "formatted", "scala", "snapshots", "topics") else "clients"
 
 
 def shown(group_id: str, sources: dict[str, str]) -> set[int]:
@@ -166,6 +166,7 @@ def shown(group_id: str, sources: dict[str, str]) -> set[int]:
             r"JoinGroup response: GenerationId (\d+)",
         ),
         "formatted": (rf'"group":"{group}"\}}\}},"value":[^\[]*"generation":(\d+)[^\[]*"members":\[\{{',),
+        "scala": (rf"(?m)^{group}::GroupMetadata\(groupId=[^,]*, generation=(\d+), .*members=\w+\(.+ -> ",),
         "records": (),
         **dict.fromkeys(("snapshots", "topics"), ()),
     }
