@@ -84,7 +84,7 @@ def warnings_in_ranges(group: Group) -> list[str]:
 # it, but takes the pair of instance_id and member_id for a member_id, and throws. So only groups are assigned in which this never
 # happens, as a rule those whose members all subscribe to the same topics.
 #
-# Source: kafka.coordinator.assignors.RoundRobinPartitionAssignor (kafka-python 3.0.12). The previous assignment and
+# Source: kafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor (kafka-python 3.0.12). The previous assignment and
 # racks play no part.
 
 
@@ -180,7 +180,9 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="kafka-python:roundrobin",
         run=assign_in_turn,
-        implementation=Implementation("kafka-python", RELEASE, "kafka.coordinator.assignors.RoundRobinPartitionAssignor"),
+        implementation=Implementation(
+            "kafka-python", RELEASE, "kafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
+        ),
         client_releases=RELEASES,
         forms={"2.3.0": {}, "1.4.7": {"run": partial(classic_roundrobin.turns_by, by_member_id), "warnings": None}},
         summary="Partitions go in turn to the members; fails on most groups whose subscriptions differ.",
