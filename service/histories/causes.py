@@ -81,7 +81,8 @@ _OF_CLIENTS: Final = tuple(
         (r"enforced|probing rebalance|Shutdown", Why.ENFORCED),
     )
 )
-_UNSAID: Final = ("not provided", "null", "None", "")
+UNSAID: Final = ("not provided", "null", "None", "")
+"""What stands for a reason that a member does not give."""
 
 _SAID: Final = r"(?:; client reason: (?P<said>.*))?$"
 _OF_BROKERS: Final = tuple(
@@ -118,7 +119,7 @@ def broker_reason(text: str) -> Reason:
             member = found.get("member") or found.get("joining")
             members = (member,) if member else listed(found.get("members") or "")
             said = found.get("said") or ""
-            said = "" if said in _UNSAID else said
+            said = "" if said in UNSAID else said
             own = client_reason(said)
             if own is not None and (kind == Why.UNKNOWN or own == Why.POLL):
                 kind = own  # noqa: PLW2901 - the member knows better

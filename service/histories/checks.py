@@ -18,7 +18,7 @@ from service.decisions.groups.answer import GroupAnswer, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
 from service.histories.events import Computed, MemberNames, Partition, PastRebalance, StoredMember, TopicsTold
-from service.histories.records import MOST_COMPUTED
+from service.histories.records import MISSING, MOST_COMPUTED
 from service.strategies import GROUP_PROTOCOLS, KAFKAS, of_client
 
 COORDINATOR: Final = "coordinator"
@@ -48,9 +48,9 @@ def checks(
     stored = [each for each in rebalances if each.records or each.computed][:MOST_COMPUTED]
     sizes = _sizes(stored)
     return {
-        id(each): _of_coordinator(each, each.computed, topics, sizes, names, budget)
-        if each.computed is not None
-        else _of_leader(each, names, budget)
+        id(each): _of_leader(each, names, budget)
+        if each.computed is None
+        else _of_coordinator(each, each.computed, topics, sizes, names, budget)
         for each in stored
     }
 
@@ -122,7 +122,7 @@ def _as_seen_by_leader(rebalance: PastRebalance) -> GroupQuestion | None:
 
 def _of_coordinator(
     rebalance: PastRebalance,
-    computed: Computed,
+    computed: Computed | str,
     topics: TopicsTold,
     sizes: dict[tuple[str, str], int],
     names: MemberNames,
@@ -156,7 +156,7 @@ def _sizes(stored: list[PastRebalance]) -> dict[tuple[str, str], int]:
     """(Hash of the topics, topic id) → how many partitions it has at least; equal hashes are of equal partition counts."""
     found: dict[tuple[str, str], int] = {}
     for each in stored:
-        if each.computed is not None and each.metadata_hash is not None:
+        if isinstance(each.computed, Computed) and each.metadata_hash is not None:
             for topic_id, i in _partitions(each.computed.target):
                 key = each.metadata_hash, topic_id
                 found[key] = max(i + 1, found.get(key, 0))
@@ -168,9 +168,11 @@ def _partitions(of_members: dict[str, frozenset[Partition]]) -> list[Partition]:
 
 
 def _as_seen_by_coordinator(
-    rebalance: PastRebalance, computed: Computed, topics: TopicsTold, sizes: dict[tuple[str, str], int]
+    rebalance: PastRebalance, computed: Computed | str, topics: TopicsTold, sizes: dict[tuple[str, str], int]
 ) -> tuple[GroupQuestion, str]:
     """The group as its coordinator saw it, and under which condition no source tells. Raises _Untold."""
+    if isinstance(computed, str):
+        raise _Untold(computed)
     subscriptions = {member_id: _subscription(member, computed) for member_id, member in computed.members.items()}
     least = {topic_id: count for (of_hash, topic_id), count in sizes.items() if of_hash == rebalance.metadata_hash}
     now = least.keys() | {topic_id for topic_id, _ in _partitions(computed.target)}
@@ -190,7 +192,7 @@ def _as_seen_by_coordinator(
         elif found is not None and least[found] not in known[found].counts:
             conditions.append(f"{printable(name)} had {counted(least[found], 'partition')} then")
     if not _is_whole(computed, {topic_id: least[topic_id] for topic_id in ids}):
-        raise _Untold("its first records are missing, and with them perhaps members")
+        raise _Untold(MISSING)
 
     def rows_of(target: Mapping[str, frozenset[Partition]], member_id: str) -> list[Json]:
         return listed((ids.get(topic_id, topic_id), i) for topic_id, i in target.get(member_id, ()))

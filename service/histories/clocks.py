@@ -88,7 +88,7 @@ def align(reading: SourcesRead) -> Aligned:
     placed = sorted(_placed(by_source, ordered), key=lambda each: (each[0], each[2].source, each[2].line))
     unplaced = [event for i in range(count) if ordered[i].shift_ms is None for event in by_source[i]]
     events = [(at, event) for _, at, event in placed]
-    return Aligned(events, clock, ordered, list(_notes(reading, ordered, zones, by_source, events)), unplaced)
+    return Aligned(events, clock, ordered, list(_notes(reading, ordered, zones, by_source)), unplaced)
 
 
 def _connected(anchors: list[Anchors], sources: list[int]) -> dict[int, SourceClock]:
@@ -163,7 +163,6 @@ def _notes(
     clocks: list[SourceClock],
     zones: list[str | None],
     by_source: list[list[ToldEvent]],
-    events: list[tuple[int | None, ToldEvent]],
 ) -> Iterator[str]:
     names = reading.names
     for name, clock, zone in zip(names, clocks, zones, strict=True):
@@ -178,21 +177,13 @@ def _notes(
                 yield f"The clock of {name} is {seconds(abs(clock.shift_ms))} {ahead}, {by}."
         if clock.shift_ms is None and zone is not None:
             yield f"The clock of {name} shares no event with the others and tells another zone, or none: its times are not used."
-        if zone is None and any(event.source == names.index(name) for event in reading.events):
+        if zone is None and by_source[names.index(name)]:
             yield f"The lines of {name} have no time."
     equal = [i for i, clock in enumerate(clocks) if clock.shift_ms == 0 and zones[i] == LOCAL_CLOCK]
-    if len(equal) > 1 and not any(clocks[i].shared for i in equal) and not _ascend(events):
+    if len(equal) > 1 and not any(clocks[i].shared for i in equal):
         yield f"The clocks of {all_of([names[i] for i in equal], 3)} share no event and tell no zone: they are taken as equal."
     for name, own in zip(names, by_source, strict=True):
         times = [(event.at.at_ms, event) for event in own if event.at is not None and event.kind != Kind.RECORDED]
         back = next(((a[0] - b[0], b[1]) for a, b in pairwise(times) if b[0] < a[0] - 1000), None)
         if back is not None:
             yield f"The clock of {name} goes back by {seconds(back[0])} at line {back[1].line}."
-
-
-def _ascend(events: list[tuple[int | None, ToldEvent]]) -> bool:
-    """Do the numbers follow each other in the order of time? Then the files are one log, rotated."""
-    numbers = [
-        event.generation for _, event in events if event.kind in (Kind.STABILIZED, Kind.BUMPED) and event.generation is not None
-    ]
-    return all(a <= b for a, b in pairwise(numbers))

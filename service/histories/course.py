@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from service.histories.causes import GOES, Why, broker_reason, client_reason
+from service.histories.causes import GOES, UNSAID, Why, broker_reason, client_reason
 from service.histories.events import (
     Cause,
     Kind,
@@ -94,6 +94,7 @@ class History:
             Kind.POLLS_LATE: self._poll_late,
             Kind.LED: self._lead,
             Kind.SEEN: self._see,
+            Kind.DELETED: self._delete,
             **dict.fromkeys((Kind.LOADED, Kind.UNLOADED), lambda at_ms, event: self.moves.append((at_ms, event))),
             **dict.fromkeys((*OF_KINDS, Kind.CLOSES), lambda _, event: self._wait(event)),
         }
@@ -103,14 +104,22 @@ class History:
         if placed and event.kind in NUMBERED and event.generation is not None:
             number = event.generation + (event.kind == Kind.PREPARING)
             if number < self._latest and self._is_new(number, at_ms):
-                self._life, self._roster, self._complete, self._hash = self._life + 1, {}, False, None
-                self._latest, self._open = 0, []
+                self._end_life()
             self._latest, self._latest_ms = max(self._latest, number), at_ms
         if isinstance(member := event.says.get("described"), StoredMember):
             self.members[member.member_id] = member
         elif event.kind == Kind.JOINS and event.member and "instance_id" in event.says:
             self.members.setdefault(event.member, StoredMember(event.member, event.says["instance_id"]))
         self._readers[event.kind](at_ms, event)
+
+    def _end_life(self) -> None:
+        self._life, self._latest, self._open = self._life + 1, 0, []
+        self._roster, self._complete, self._hash = {}, False, None
+
+    def _delete(self, _: int | None, _event: ToldEvent) -> None:
+        """What was before has nothing to do with a group that is created again."""
+        self._end_life()
+        self._pending, self._joined, self._gone = [], set(), {}
 
     def _is_new(self, number: int, at_ms: int | None) -> bool:
         """Is a lower number that of another life? Another source may tell of an earlier rebalance a little later."""
@@ -147,7 +156,8 @@ class History:
         """Let a member's event wait for the rebalance that it causes. One that another source has told already is no other."""
         member = event.member or ""
         if event.kind in (Kind.LEAVES, Kind.CLOSES) and client_reason(self._reasons.get(member)) is None:
-            self._reasons[member] = str(event.says.get("reason") or self._reasons.get(member, ""))
+            said = str(event.says.get("reason") or "")
+            self._reasons[member] = self._reasons.get(member, "") if said in UNSAID else said
         if event.kind == Kind.CLOSES:
             return
         if event.kind == Kind.JOINS:

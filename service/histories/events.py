@@ -26,6 +26,7 @@ class Kind(StrEnum):
     LATE = "rebalance_timeout"
     REMOVED = "member_removed"
     CLOSES = "member_closes"
+    DELETED = "group_deleted"
     SUBSCRIBES = "subscription_changes"
     METADATA = "topic_metadata_changes"
     GROWS = "topic_grows"
@@ -172,7 +173,7 @@ class PastRebalance:
     before, after : the members
     assigned, records : member id → its partitions, all that a record says of it; None: not told
     by_id : are its topics told by their ids alone?
-    computed : what the coordinator computed the target from; None: not told, or by no assignor of its own
+    computed : what the coordinator computed the target from, or why no record tells it
     metadata_hash : of the topics of a consumer group; None: not told
     events : what tells of it
     synced, asked : when members say that they had their assignment, and why they say that they rejoined
@@ -191,7 +192,7 @@ class PastRebalance:
     assigned: dict[str, frozenset[Partition]] | None = None
     records: dict[str, StoredMember] | None = None
     by_id: bool = False
-    computed: Computed | None = None
+    computed: Computed | str | None = None
     metadata_hash: str | None = None
     events: list[ToldEvent] = field(default_factory=list)
     synced: dict[str, int | None] = field(default_factory=dict)

@@ -49,6 +49,9 @@ from service.wire.schemas import NO_UUID
 COMMIT, GROUP, EPOCH, PARTITIONS, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT, REGEX = 1, 2, 3, 4, 5, 6, 7, 8, 16
 """Types of records: commits, of classic groups, and of consumer groups (KIP-848)."""
 
+MISSING: Final = "its first records are missing, and with them perhaps members"
+"""Why it is not told what a target was computed from."""
+
 MOST_COMPUTED: Final = 200
 """Target assignments of which a source keeps what they were computed from, the first ones."""
 
@@ -181,9 +184,9 @@ class RecordsOfGroup:
         return []
 
     def _read_epoch(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
-        if value is None:  # the group has been deleted
+        if value is None:
             self.members, self.target, self._epoch, self._earlier = {}, {}, None, None
-            return []
+            return [self._event(Kind.DELETED)]
         epoch, new_hash = value["epoch"], value.get("metadataHash")
         if self._epoch is None:
             self._from_start = is_first_epoch(epoch, new_hash) or (self._converted and not self.target)
@@ -225,16 +228,20 @@ class RecordsOfGroup:
         if value is None:
             return []
         computed_ms, epoch, target = value.get("assignmentTimestamp") or 0, value["assignmentEpoch"], dict(self.target)
-        computed = None
-        known = self._from_start or self._earlier is not None
-        if known and epoch == self._epoch and self.members is self._at_epoch and self._computed < MOST_COMPUTED:
+        computed: Computed | str | None = None
+        self._computed += 1
+        if self._converted:
+            computed = "the group was converted, with what its leader had assigned"
+        elif not self._from_start and self._earlier is None:
+            computed = MISSING
+        elif epoch != self._epoch or self.members is not self._at_epoch:
+            computed = "members changed before the target was computed"
+        elif self._computed <= MOST_COMPUTED:
             owned = self._owned if self._last_type == TARGET_MEMBER else target
             earlier = None if self._from_start else self._earlier
             computed = Computed(self.members, self._joining, owned, target, earlier, self.matches, self.own_topics)
-            self._computed += 1
-        if self._converted:  # the target is what the leader of the classic group had assigned
-            computed, self._converted = None, False
-        self._earlier, self._epoch = target, epoch if self._epoch is None else self._epoch
+        self._converted, self._earlier = False, target
+        self._epoch = epoch if self._epoch is None else self._epoch
         named = Counter(each.assignor for each in self.members.values() if each.assignor).most_common(2)
         assignor = named[0][0] if named and (len(named) == 1 or named[0][1] > named[1][1]) else None
         event = self._event(Kind.TARGET, None, epoch, assigned=target, computed=computed, assignor=assignor)

@@ -71,6 +71,19 @@ def test_an_altered_target_is_found(group: Group) -> None:
         assert check["sentence"].startswith("No: the coordinator's")
 
 
+@pytest.mark.parametrize("run", ["librdkafka-consumer-crowd", "first-modern", "migration"])
+def test_records_that_begin_in_the_middle_lead_to_no_false_answer(run: str) -> None:
+    """Cut, or compacted until then: of each key only the last record is left, and no tombstone."""
+    group = next(iter(groups(run)))
+    records, told = decoded(group), set[Any]()
+    for at in range(1, len(records), 7):
+        last = {json.dumps([each["record_type"], each["key"]]): each for each in records[:at] if each["record_type"] != 1}
+        compacted = [each for each in last.values() if each["value"]] + records[at:]
+        for some in (records[at:], compacted):
+            told |= {check and check["alike"] for check in asked(group, some, *TOLD).values()}
+    assert told == {True, None}
+
+
 def with_topics(record: dict[str, Any], topics: list[dict[str, Any]]) -> dict[str, Any]:
     """A member's record with another target."""
     return {**record, "value": {"topicPartitions": topics}}

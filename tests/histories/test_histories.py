@@ -1,6 +1,7 @@
 """What histories say of the real runs of ``tests/vectors/timelines``, whose events the recording script caused itself."""
 
 import gzip
+import re
 from io import BytesIO
 
 import pytest
@@ -117,6 +118,25 @@ def test_a_group_that_counts_again_lives_again():
     assert [each.rebalance.number for each in history.told] == [1, 2, 3, 4, 5] * 2
     assert history.told[5].rebalance.began_ms - history.told[0].rebalance.began_ms == day
     assert "began to count again 1 time" in " ".join(warnings(history))
+
+
+def test_a_group_that_is_deleted_and_created_within_a_minute_lives_again():
+    lines = records("static-consumer").splitlines(keepends=True)
+    key = '{"type": "3", "data": {"groupId": "static-consumer"}}'
+    end = max(int(line.split("CreateTime: ")[1].split()[0]) for line in lines)
+    first = min(int(line.split("CreateTime: ")[1].split()[0]) for line in lines)
+    deleted = f"| offset: 1 CreateTime: {end} keySize: 9 valueSize: 9 key: {key} payload: <DELETE>\n"
+    later = [re.sub(r"CreateTime: (\d+)", lambda at: f"CreateTime: {int(at[1]) + end - first + 1000}", line) for line in lines]
+    history = told("static-consumer", "".join([*lines, deleted, *later]).encode())
+    half = len(history.told) // 2
+    assert [each.rebalance.life for each in history.told] == [0] * half + [1] * half
+    assert causes(history)[:half] == causes(history)[half:] == causes(told("static-consumer", "".join(lines).encode()))
+
+
+def test_logs_of_two_brokers_that_share_nothing_are_said_to_be_taken_as_equal():
+    lines = log("changes-range").splitlines(keepends=True)
+    history = told("changes-range", "".join(lines[:19]).encode(), "".join(lines[19:]).encode(), names=("b1.log", "b2.log"))
+    assert "The clocks of b1.log and b2.log share no event and tell no zone: they are taken as equal." in list(warnings(history))
 
 
 def test_lines_that_cannot_be_read_are_counted():
