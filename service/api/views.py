@@ -16,7 +16,7 @@ from service.decisions.keys import TEXTUAL, fields_of
 from service.decisions.partitions import PartitionsQuestion
 from service.descriptions.pasted import utf8
 from service.http import fields
-from service.http.blueprint import Blueprint, Parser, QuerySchema
+from service.http.blueprint import Blueprint, Offered, Parser, QuerySchema
 from service.http.bodies import read_body
 from service.http.deciding import decide, reserve
 from service.http.fields import INT64, Int, from_query
@@ -92,16 +92,21 @@ def _json_value(key: str | None, key_format: str) -> Any:
         return key
 
 
-def offered(question: Any) -> tuple[str, ...]:
-    """The media types of the answer, that of a stream first."""
-    if isinstance(question, PartitionsQuestion) and request.mimetype == ARROW_STREAM:
-        return ARROW_STREAM, JSON, CSV
-    if not isinstance(question, DecodingQuestion):
-        return ()
+def of_partitions(_: PartitionsQuestion) -> tuple[str, ...]:
+    """The media types of partitions, that of a stream first."""
+    return (ARROW_STREAM, JSON, CSV) if request.mimetype == ARROW_STREAM else ()
+
+
+def of_decodings(question: DecodingQuestion) -> tuple[str, ...]:
+    """The media types of what is decoded, that of the request first."""
     if question.records is None or question.kind == OFFSETS_TOPIC:
         return (JSON,)
     own = {ARROW_STREAM: ARROW_STREAM, JSON: JSON}.get(request.mimetype, JSON_LINES)
     return (own, *(each for each in (JSON, JSON_LINES, ARROW_STREAM, CSV) if each != own))
+
+
+OFFERED: Final[dict[str, Offered]] = {"partitions": of_partitions, "decodings": of_decodings}
+"""Of the families whose answers take other media types than ``preferred`` has."""
 
 
 def resource(family: Family) -> Blueprint:
@@ -114,7 +119,7 @@ def resource(family: Family) -> Blueprint:
     elif operation.columns:
         parser = (LinesParser if form.lines else ArrowParser)(*operation.columns, read_json=form.read)
     blueprint = Blueprint(operation.tag, module.__name__, parser, description=operation.about)
-    blueprint.decision(family.path, form, operation, module.__doc__, offered)
+    blueprint.decision(family.path, form, operation, module.__doc__, OFFERED.get(family.name))
     return blueprint
 
 

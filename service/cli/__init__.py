@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "serve": ("service.cli.serve", "Start the HTTP server."),
     "snapshot": ("service.cli.live.snapshot", "Describe a live cluster as JSON."),
     "splits": ("service.cli.decisions", "Divide partitions among readers that form no group."),
-    "token": ("service.cli.tokens", "Create a bearer token for NAME."),
+    "token": ("service.cli.serve", "Create a bearer token for NAME."),
     "trace": ("service.cli.keys.trace", "Follow a key to its partition, brokers and readers."),
     "upgrade": ("service.cli.descriptions.upgrade", "Show what an upgrade of clients or brokers changes."),
     "verify": ("service.cli.live.verify", "Compare a cluster with what Kafka would decide."),

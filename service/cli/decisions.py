@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,10 +15,8 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask, printed
-from service.cli.errors import BadInput
+from service.cli.errors import BadInput, read_input
 from service.cli.help import GroupedCommand
-from service.cli.inputs import read_input
-from service.cli.offsets import batch_topics
 from service.parameters import Parsed
 from service.report.figures import id_ranges, number
 
@@ -26,6 +25,40 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from service.cli.terminal import Cells
+
+
+def batch_topics(starting: str | None, ending: str | None) -> list[dict[str, Any]]:
+    """``topics`` with their ``lag``. Raises UsageError."""
+    starts, ends = _offsets("--starting-offsets", starting), _offsets("--ending-offsets", ending)
+    if {name: of.keys() for name, of in starts.items()} != {name: of.keys() for name, of in ends.items()}:
+        raise click.UsageError("--starting-offsets and --ending-offsets must have the same topics and partitions.")
+    for name, of in ends.items():
+        missing = next((i for i in range(max(len(of), 1)) if i not in of), None)
+        if missing is not None:
+            raise click.UsageError(f"--ending-offsets: topic {name!r} lacks partition {missing}.")
+    return [
+        {
+            "topic_name": name,
+            "partitions_count": len(of),
+            "lag": {
+                "committed_offsets": [starts[name][i] for i in range(len(of))],
+                "log_end_offsets": [of[i] for i in range(len(of))],
+            },
+        }
+        for name, of in ends.items()
+    ]
+
+
+def _offsets(option: str, text: str | None) -> dict[str, dict[int, int]]:
+    """Topic → partition → offset."""
+    if text is None:
+        raise click.UsageError(f"Missing option '{option}'.")
+    with suppress(ValueError, AttributeError, RecursionError):
+        offsets = {name: {int(i): offset for i, offset in of.items()} for name, of in json.loads(text).items()}
+        if all(type(offset) is int and offset >= 0 for of in offsets.values() for offset in of.values()):
+            return offsets
+    raise click.UsageError(f'{option}: {text[:60]!r} is not offsets by topic and partition, such as {{"orders":{{"0":23}}}}.')
+
 
 Body: TypeAlias = "bytes | dict[str, Any]"
 """JSON from a file, or what options say."""
@@ -299,7 +332,7 @@ def _assign_rows(body: dict[str, Any], answer: dict[str, Any]) -> Shown:
         return ("round", "at_ms", "worker", "starts", "stops"), _connect_rows(answer["rounds"])
     if answer["group_protocol"] == "streams":
         return ("member or client", "active tasks", "standby tasks"), _streams_rows(answer["assignments"])
-    from service.cli.assigned import HEADS, assignment_rows, listed  # noqa: PLC0415 - imports Rich, as in _answer
+    from service.cli.terminal import HEADS, assignment_rows, listed  # noqa: PLC0415 - imports Rich, as in _answer
 
     before = [
         {"member_id": member.get("member_id", ""), "partitions": member.get("owned_partitions") or ()}

@@ -10,9 +10,8 @@ import click
 
 from service.cli import options
 from service.cli.asking import decide_question, written
-from service.cli.errors import note
+from service.cli.errors import name_of, note
 from service.cli.help import GroupedCommand
-from service.cli.inputs import name_of
 from service.cli.terminal import Console, table
 from service.core.printable import first_few, printable
 from service.http.json.codec import loads

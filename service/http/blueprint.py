@@ -8,7 +8,7 @@ from __future__ import annotations
 import http
 from dataclasses import replace
 from functools import cache, cached_property, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, cast
 from urllib.parse import unquote
 
 import flask_smorest
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from flask import Flask, Request, Response
 
     from service.http.forms import Form, Operation
+
+Offered: TypeAlias = "Callable[[Any], Iterable[str]]"
 
 INT32_NAMES: Final = frozenset(
     (
@@ -192,17 +194,17 @@ class Blueprint(flask_smorest.Blueprint):
         return super().arguments(resolve_schema_instance(schema), **kwargs)
 
     def decision(
-        self, path: str, form: Form[Any, Any], operation: Operation, about: str | None, offered: Callable[[Any], Iterable[str]]
+        self, path: str, form: Form[Any, Any], operation: Operation, about: str | None, offered: Offered | None = None
     ) -> None:
         """A POST that answers the question of its body as ``decide`` does.
 
-        about : the operation, in Markdown; offered : media types of the answer to a question, as for ``preferred``
+        about : the operation, in Markdown; offered : media types of the answer to a question, if not those of ``preferred``
         """
 
         def view(question: Any, parameters: dict[str, Any]) -> Response:
             # The body may ask a question of another family, which lacks a parameter.
             question = replace(question, **{name: value for name, value in parameters.items() if hasattr(question, name)})
-            return decide(operation.metric, form, question, *offered(question))
+            return decide(operation.metric, form, question, *(offered(question) if offered else ()))
 
         view.__name__, view.__doc__ = operation.name, about
         asked = self.arguments(operation.query, location="query")(view)

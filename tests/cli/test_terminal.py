@@ -8,9 +8,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from service.cli.assigned import assignment_rows, short_names
 from service.cli.errors import fitted, note
-from service.cli.terminal import table
+from service.cli.terminal import assignment_rows, short_names, table
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import click
 from service.cli import options, request_bodies
 from service.cli.asking import ask, printed
 from service.cli.descriptions import reading
+from service.cli.errors import read_input
 from service.cli.help import GroupedCommand
-from service.cli.inputs import read_input
 from service.cli.terminal import Console
 from service.http.json.codec import loads
 from service.parameters import Parsed

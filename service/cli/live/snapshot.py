@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from service.cli.descriptions import pipeline_tables
-from service.cli.errors import BadInput
+from service.cli.errors import BadInput, read_input
 from service.cli.help import GroupedCommand
-from service.cli.inputs import read_input
 from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description

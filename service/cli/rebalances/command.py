@@ -10,7 +10,6 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
-from service.cli.assigned import HEADS
 from service.cli.descriptions import reading
 from service.cli.help import GroupedCommand
 from service.cli.options import TOPIC, all_of
@@ -26,7 +25,7 @@ from service.cli.rebalances.pictures import (
     timings,
     total_rows,
 )
-from service.cli.terminal import Console, table
+from service.cli.terminal import HEADS, Console, table
 from service.core.documents import Json
 from service.http.json.codec import dumps, loads
 from service.parameters import DURATION, milliseconds

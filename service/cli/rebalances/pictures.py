@@ -11,7 +11,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from service.cli.assigned import assignment_rows, short_names
+from service.cli.terminal import assignment_rows, short_names
 from service.core.printable import counted, printable
 from service.decisions.rebalances.conclusions import seconds
 from service.report.figures import markup, tick_step, variables
