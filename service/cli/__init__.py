@@ -14,14 +14,14 @@ from service.cli.errors import PrintableGroup
 
 COMMANDS: Final = {
     "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
-    "audit": ("service.cli.reassignments.audit", "Check whether Kafka could have placed topics this way."),
+    "audit": ("service.cli.reassignments.checks", "Check whether Kafka could have placed topics this way."),
     "body": ("service.cli.descriptions.body", "Print a request, or write tables, made from a description of a cluster."),
-    "check": ("service.cli.reassignments.check", "Check which partitions of a cluster are at risk."),
+    "check": ("service.cli.reassignments.checks", "Check which partitions of a cluster are at risk."),
     "compare": ("service.cli.keys.partitioners", "Show the share of the records on which each pair of partitioners agrees."),
     "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
     "fingerprint": ("service.cli.keys.partitioners", "Identify the partitioners that wrote the records."),
     "history": ("service.cli.history", "Tell what happened to a group, from logs and records."),
-    "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
+    "lint": ("service.cli.reassignments.checks", "Check a reassignment."),
     "log-dirs": ("service.cli.reassignments.log_dirs", "Plan moves between the disks of brokers."),
     "member-counts": ("service.cli.member_counts", "Plan how many members a group needs."),
     "partitions": ("service.cli.decisions", "Compute the partition of each key."),

@@ -9,7 +9,7 @@ from service.core.kafka_versions import LATEST
 from service.core.printable import counted
 from service.decisions import keys as key_values
 from service.decisions.budget import Budget, Figures
-from service.decisions.chosen_partitioners import chosen
+from service.decisions.partitions import chosen
 from service.planner.attribution.agreement import PartitionerComparison, compare
 
 EXAMPLE_BYTES: Final = 1_000

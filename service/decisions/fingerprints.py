@@ -10,7 +10,7 @@ from service.core.model import Int32s
 from service.core.printable import counted
 from service.decisions import keys as key_values
 from service.decisions.budget import Budget, Figures
-from service.decisions.chosen_partitioners import chosen
+from service.decisions.partitions import chosen
 from service.planner.attribution.conclusions import conclusion
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.attribution.fingerprints import Fingerprint, fingerprint

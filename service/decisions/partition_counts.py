@@ -15,8 +15,8 @@ from service.core.measures import spread
 from service.core.model import Int64s
 from service.decisions import keys as key_values
 from service.decisions.budget import Budget, Figures
-from service.decisions.chosen_partitioners import chosen
 from service.decisions.keys import Stream, dictionary_of, from_arrow
+from service.decisions.partitions import chosen
 from service.decisions.rows import MOST, duplicates_in_list
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.sizing.conclusions import LimitReach, reach

@@ -1,6 +1,6 @@
 """Key → partition: the question, and its answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from operator import itemgetter
@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import SERIALIZED, Column
@@ -21,6 +21,29 @@ from service.core.partitioners.model import Options
 from service.decisions import keys as key_values
 from service.decisions.budget import Budget, Figures
 from service.planner.attribution.equivalents import hashing_bytes
+
+
+def chosen(names: Sequence[str] | None) -> list[Partitioner]:
+    """The partitioners of a question's ``partitioners``; None: every one.
+
+    Raises InvalidQuestion for one that does not exist, and for one that is listed twice, by whichever of its names.
+    """
+    if names is None:
+        return list(PARTITIONERS)
+    raise_all(_faults_of_names([*map(PARTITIONERS.full_name, names)]))
+    return [PARTITIONERS[name] for name in names]
+
+
+def _faults_of_names(names: Sequence[str]) -> Iterator[InvalidQuestion]:
+    for i, name in enumerate(names):
+        try:
+            PARTITIONERS[name]
+        except UnknownStrategy as error:
+            error.field = ("partitioners", i)
+            yield error
+        if name in names[:i]:
+            yield InvalidQuestion(f"Duplicate partitioner {name!r}.", "partitioners", i)
+
 
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""

@@ -1,4 +1,4 @@
-"""TODO"""
+"""The folder of the results: a job must neither write into what it reads, nor replace what no job wrote."""
 
 from __future__ import annotations
 

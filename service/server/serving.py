@@ -29,9 +29,8 @@ from service.http.bounded import UnreadableFile, read_small_file
 from service.http.telemetry import logs
 from service.http.telemetry.metrics_files import FOLDER_VARIABLE
 from service.server import heaps
-from service.server.draining import DrainingArbiter
 from service.server.warm import MISSION, PARTS, NotCompiled, compile_kernels, load_kernels
-from service.server.worker import Worker, end_process
+from service.server.worker import DrainingArbiter, Worker, end_process
 
 logger = logging.getLogger(__name__)
 

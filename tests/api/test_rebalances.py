@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from service.api.rebalance_schemas import GroupRebalancesSchema
-from service.decisions.rebalances.question import variants
-from service.decisions.rebalances.timeline import read_timeline
+from service.decisions.rebalances.question import read_timeline, variants
 from service.planner.timelines.simulation import varied
 from service.strategies import GROUP_PROTOCOLS
 

@@ -12,8 +12,8 @@ import pytest
 import requests
 
 from service.core.kafka_versions import LATEST
-from service.server.draining import establish_no_more, hear_again
 from service.server.serving import WELCOME
+from service.server.worker import establish_no_more, hear_again
 from tests.support.programs import program
 from tests.support.serving import serving
 

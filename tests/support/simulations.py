@@ -6,8 +6,7 @@ from typing import Any
 
 from service.api.rebalance_schemas import GroupRebalancesSchema
 from service.core.errors import raise_all
-from service.decisions.rebalances.question import faults
-from service.decisions.rebalances.timeline import read_timeline
+from service.decisions.rebalances.question import faults, read_timeline
 from service.planner.timelines.simulation import Simulation
 
 Body = dict[str, Any]

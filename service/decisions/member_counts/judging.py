@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted
-from service.decisions.rebalances.timeline import read_timeline
+from service.decisions.rebalances.question import read_timeline
 from service.planner.member_counts import MembersLoad, MembersPlan, smallest
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.model import Event, NewMember, Timeline

@@ -11,8 +11,7 @@ from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
 from service.decisions.budget import Budget, Figures
 from service.decisions.groups.answer import Range
 from service.decisions.groups.rows import partitions_total, subscriptions_total, topic_names_bytes
-from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
-from service.decisions.rebalances.timeline import read_timeline
+from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, read_timeline, variants
 from service.decisions.rows import longest_name, longest_text
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.simulation import Simulation, Variant, varied

@@ -11,7 +11,7 @@ from service.core.errors import InvalidQuestion
 from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.printable import all_of, counted
-from service.decisions.chosen_partitioners import chosen
+from service.decisions.partitions import chosen
 from service.decisions.rows import is_text
 from service.pipeline.analyses.mismatch import count_scan, report
 from service.pipeline.analyses.mismatch.conclusions import conclusion
