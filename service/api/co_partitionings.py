@@ -154,14 +154,12 @@ def document(answer: CoPartitioningAnswer) -> dict[str, Any]:
 
 FORM: Final = Form(CoPartitioningsSchema(), answer, CoPartitioningsAnswerSchema, document)
 
-
 EXAMPLE: Final = {
     "topics": [
         {"topic_name": "orders", "partitions_count": 12},
         {"topic_name": "customers", "partitions_count": 6, "partitioner": "librdkafka:consistent_random"},
     ]
 }
-
 
 OPERATION: Final = Operation(
     "co-partitionings", "checkCoPartitioning", "co_partitioning", "two topics → can they be joined?", EXAMPLE

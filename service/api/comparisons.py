@@ -128,13 +128,11 @@ def _pairs(answer: ComparisonAnswer) -> list[dict[str, Any]]:
 
 FORM: Final = Form(PartitionerComparisonsSchema(), answer, PartitionerComparisonsAnswerSchema, document, table, read=read_body)
 
-
 EXAMPLE: Final = {
     "partitioners": ["java", "librdkafka:consistent_random"],
     "partitions_count": 6,
     "keys": ["order-1", "order-2", "order-3"],
 }
-
 
 OPERATION: Final = Operation(
     "partitioner-comparisons",

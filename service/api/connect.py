@@ -333,7 +333,6 @@ def _rows(answer: ConnectAnswer) -> Iterator[tuple[Any, ...]]:
 
 FORM: Final = Form(ConnectAssignmentSchema(), answer, ConnectAssignmentAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "group_protocol": "connect",
     "assignor": "sessioned",

@@ -154,9 +154,7 @@ def _row(answer: CoordinatorAnswer) -> dict[str, Any]:
 
 FORM: Final = Form(CoordinatorSchema(), answer, CoordinatorAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {"group_id": "billing"}
-
 
 OPERATION: Final = Operation(
     "coordinators", "findCoordinator", "coordinator", "id → coordinator partition", EXAMPLE, query=ExplainSchema

@@ -390,11 +390,9 @@ def _base64(data: bytes | None) -> str | None:
 
 FORM: Final = Form(CaptureSchema(), answer, DecodingSchema, document, table, lines=json_lines)
 
-
 EXAMPLE: Final = {
     "kind": "subscription",
     "bytes_base64": "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE=",
 }
-
 
 OPERATION: Final = Operation("decodings", "decode", "decoding", "captured bytes → JSON", EXAMPLE, columns=("records",))

@@ -75,14 +75,12 @@ def document(answer: DescriptionsAnswer) -> dict[str, Any]:
 
 FORM: Final = Form(DescriptionsSchema(), answer, DescriptionsAnswerSchema, document)
 
-
 EXAMPLE: Final = {
     "texts": [
         "Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n",
         "broker,rack\n1,a\n2,b\n",
     ]
 }
-
 
 OPERATION: Final = Operation(
     "descriptions", "describe", "description", "pasted texts → what they describe", EXAMPLE, query=DescriptionsOptionsSchema

@@ -347,12 +347,10 @@ FORM: Final = Form(
     PartitionerFingerprintsSchema(), answer, PartitionerFingerprintsAnswerSchema, document, table, stream="observations"
 )
 
-
 EXAMPLE: Final = {
     "partitions_count": 6,
     "observations": [{"key": "order-1", "partition_id": 4}, {"key": "order-2", "partition_id": 3}],
 }
-
 
 OPERATION: Final = Operation(
     "partitioner-fingerprints",

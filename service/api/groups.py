@@ -498,7 +498,6 @@ EXAMPLE: Final = {
     ],
 }
 
-
 OPERATION: Final = Operation(
     "group-assignments", "assignGroup", "assignment", "partitions → group members", EXAMPLE, query=GroupQuerySchema
 )

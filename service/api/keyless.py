@@ -272,13 +272,11 @@ def table(answer: KeylessAnswer) -> pa.Table:
 
 FORM: Final = Form(KeylessDistributionsSchema(), answer, KeylessDistributionsAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "rule": "adaptive",
     "partitions": [{"partition_id": 0, "leader_id": 1, "queue_size": 0}, {"partition_id": 1, "leader_id": 2, "queue_size": 3}],
     "brokers": [{"broker_id": 1}, {"broker_id": 2}],
 }
-
 
 OPERATION: Final = Operation(
     "keyless-distributions", "distributeKeyless", "keyless", "records without a key → shares of the partitions", EXAMPLE

@@ -417,7 +417,6 @@ def _load(answer: LogDirAnswer, i: int, texts: DirTexts) -> dict[str, Any]:
 
 FORM: Final = Form(LogDirQuestionSchema(), answer, LogDirAnswerSchema, document, moves_table)
 
-
 EXAMPLE: Final = {
     "objective": "fewest-moves",
     "brokers": [
@@ -453,7 +452,6 @@ EXAMPLE: Final = {
     ],
     "limits": {"throttle_bytes_per_second": 50_000_000},
 }
-
 
 OPERATION: Final = Operation(
     "log-dirs", "planLogDirs", "log_dirs", "log directories → which replica moves to which disk of its broker", EXAMPLE

@@ -338,7 +338,6 @@ def table(answer: MemberCountsAnswer) -> pa.Table:
 
 FORM: Final = Form(MemberCountPlansSchema(), answer, MemberCountPlansAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "assignor": "cooperative-sticky",
     "topics": [
@@ -356,7 +355,6 @@ EXAMPLE: Final = {
     "limits": {"max_lag_seconds": 60},
     "keda": {"lag_threshold": 50_000},
 }
-
 
 OPERATION: Final = Operation(
     "member-count-plans", "planMemberCounts", "member_count_plan", "a group → how many members it needs", EXAMPLE

@@ -409,14 +409,12 @@ def rows(plans: list[CountPlan]) -> list[dict[str, Any]]:
 
 FORM: Final = Form(PartitionCountPlansSchema(), answer, PartitionCountPlansAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "current_partitions_count": 6,
     "partitions_counts": [12, 18],
     "max_skew": 1.5,
     "histogram": [{"key": f"order-{i}", "records": 10} for i in range(1, 13)],
 }
-
 
 OPERATION: Final = Operation(
     "partition-count-plans",

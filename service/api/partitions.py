@@ -155,9 +155,7 @@ def table(answer: PartitionsAnswer) -> pa.Table:
 
 FORM: Final = Form(PartitionsSchema(), answer, PartitionsAnswerSchema, document, table, read=read_body, csv_row="record")
 
-
 EXAMPLE: Final = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
-
 
 OPERATION: Final = Operation(
     "partitions", "allocatePartitions", "partition", "key → partition", EXAMPLE, query=ExplainSchema, columns=("keys",)

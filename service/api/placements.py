@@ -380,7 +380,6 @@ def in_quotes(text: LongText) -> LongText:
 
 FORM: Final = Form(ReplicaPlacementSchema(), answer, ReplicaPlacementAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "placer": "striped",
     "random_seed": 7,
@@ -389,7 +388,6 @@ EXAMPLE: Final = {
     "replication_factor": 2,
     "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
 }
-
 
 OPERATION: Final = Operation(
     "replica-placements", "placeReplicas", "placement", "replicas → brokers", EXAMPLE, query=ExplainSchema

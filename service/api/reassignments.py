@@ -443,7 +443,6 @@ def _reasons_json(answer: ReassignmentAnswer, texts: PlanTexts) -> LongText:
 
 FORM: Final = Form(ReassignmentQuestionSchema(), answer, ReassignmentAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "objective": "fewest-moves",
     "racks": "strict",
@@ -461,7 +460,6 @@ EXAMPLE: Final = {
     ],
     "limits": {"moves_per_broker": 5, "throttle_bytes_per_second": 50_000_000},
 }
-
 
 OPERATION: Final = Operation(
     "reassignments",

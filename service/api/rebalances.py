@@ -434,7 +434,6 @@ def _comparison_rows(answer: RebalancesAnswer) -> pa.Table:
 
 FORM: Final = Form(GroupRebalancesSchema(), answer, GroupRebalancesAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "group_protocol": "classic",
     "assignor": "cooperative-sticky",
@@ -445,7 +444,6 @@ EXAMPLE: Final = {
         {"at_ms": 60_000, "type": "member_crashes", "member_id": "c1"},
     ],
 }
-
 
 OPERATION: Final = Operation(
     "group-rebalances", "simulateRebalances", "rebalance", "a timeline of a group → its rebalances", EXAMPLE, query=ExplainSchema

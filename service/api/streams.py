@@ -275,7 +275,6 @@ def table(answer: StreamsAnswer) -> pa.Table:
 
 FORM: Final = Form(StreamsAssignmentSchema(), answer, StreamsAssignmentAnswerSchema, document, table)
 
-
 EXAMPLE: Final = {
     "group_protocol": "streams",
     "assignor": "sticky",

@@ -1,4 +1,4 @@
-"""``check``, ``lint`` and ``audit``: partitions at risk, errors in a reassignment, and whether a placer could have placed topics."""
+"""``check``, ``lint`` and ``audit``: partitions at risk, errors in a reassignment, and whether a placer could have placed so."""
 
 from __future__ import annotations
 
