@@ -1,7 +1,7 @@
 """``make pipeline-proof``: the pipeline at size, predicted before it is run, and the same bytes under faults.
 
 ``python -m benchmarks.pipeline_proof [PART …]`` runs a part of it: ``scale [RECORDS RECORDS]``, ``curves [TIMES]``,
-``faults [RECORDS]``, ``results [TASKS]`` or ``kafka-clients [KEYS]``.
+``faults [RECORDS]``, ``results [TASKS]``, ``merges [RESULTS [KEYS]]`` or ``kafka-clients [KEYS]``.
 
 ``skew`` of the first 10^8 records, then of more, with one partitioner and count (10^10), and with four and twenty (10^9).
 What the small run predicts of the large one is printed before that starts, and how far it was off after. All runs read the same
@@ -12,7 +12,10 @@ The curves are times of 10^7, 3 × 10^7 and 10^8 records on one and on two cores
 Then 10^8 records on a standalone cluster of executors with one core each, in TASKS tasks, so that their results are shuffled:
 undisturbed, while an executor is killed in each stage, while one stands still, with and without others that take over its task
 (speculation), while the cluster grows from one to four executors, and with a full disk, where the job has to end with an error
-and no result. The results of many tasks, each of a million bytes, show what the driver needs for them.
+and no result.
+
+The results of many tasks, each of a million bytes, show what the driver needs for them: 10^4 of Spark's tasks, and 10^5 merged as
+executors and the driver merge them, but in one process without Spark.
 """
 
 from __future__ import annotations
@@ -21,22 +24,35 @@ import hashlib
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 
 from service.core.kafka_versions import LATEST
+from service.pipeline.analyses import results
+from service.pipeline.analyses.skew.answer import answer_from
+from service.pipeline.analyses.skew.outcome import outcome_of
+from service.pipeline.analyses.skew.scan import SkewResult, SkewScan
 from service.pipeline.spark.cluster.addresses import unanswered
+from service.pipeline.spark.io.scan import MERGED
+from service.pipeline.spark.tasks.made_keys import MadeKeys
+from service.pipeline.spark.tasks.splits import SplitReader
+from service.planner.sizing.distinct_keys import RECORDS
+from service.planner.sizing.plans import CountLimits, Rates
+from service.report.folders import json_of, parquet_of
 from tests.support.parity import command
 from tests.support.serving import free_port
 
@@ -53,6 +69,12 @@ START = 1_000_000
 """Records of the run that is nearly all start."""
 
 KEYS = 10**10
+
+FEW_KEYS = 50_000
+"""Keys of which a task holds all, so that everything is exact."""
+
+SCANNED = 500
+"""Tasks whose results are merged many times."""
 
 LENGTH = 16
 """Characters of a key."""
@@ -265,6 +287,69 @@ def many_results(tasks: str = "1e5") -> None:
     print(f"  {done.core_seconds / count * 1000:.0f} ms of CPU a task", flush=True)
 
 
+def merges(many: str = "1e5", *keys: str) -> None:
+    """Merge so many results in rounds, as executors and the driver do, and compare with one scan of the same records.
+
+    They are those of SCANNED tasks, each again and again; the scan gives its records that weight.
+    """
+    count = int(float(many))
+    scan = SkewScan(("key",), "string", ("java",), (12,))
+    for keys_count in [int(float(each)) for each in keys] or (FEW_KEYS, KEYS):
+        made = MadeKeys(SCANNED * RESULT_KEYS, keys_count, "zipf", 0.99, LENGTH, 1)
+        tasks = SplitReader(scan, made, made.splits(SCANNED))
+        with tempfile.TemporaryDirectory(prefix="pipeline-proof-") as folder:
+            places = [Path(folder, f"task-{number}") for number in range(SCANNED)]
+            for number, place in enumerate(places):
+                place.write_bytes(tasks.partial(number) or b"")
+            print(
+                f"\n{count:,} results of tasks with {RESULT_KEYS:,} records of {keys_count:,} keys: {sizes(places)}", flush=True
+            )
+            left = [places[number % SCANNED] for number in range(count)]
+            while len(left) > MERGED:
+                start, groups = time.process_time(), -(-len(left) // MERGED)
+                left = [merged_into(Path(folder, f"{groups}-{group}"), left[group::groups]) for group in range(groups)]
+                seconds = time.process_time() - start
+                print(f"  executors merge them to {groups:,}, {sizes(left)}: {seconds:.0f} core-seconds", flush=True)
+            start = time.process_time()
+            merged = results.merged(place.read_bytes() for place in left)
+            print(f"  the driver merges those to one: {time.process_time() - start:.2f} core-seconds")
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+            print(f"  peak memory of a process that does all of it: {peak:.0f} MB", flush=True)
+        whole = SkewResult.of_nothing(scan)
+        for block in range(made.blocks):
+            (batch,) = made.batches_of([block], ["key"])
+            weight = pa.repeat(len(range(block, count, SCANNED)), len(batch))
+            deque(replace(scan, records_column="weight").add(whole, batch.append_column("weight", weight)))
+        error, least = (max(error for *_, error in of.counts.distinct.heaviest(RECORDS, 20)) for of in (merged, whole))
+        print(f"  error of the 20 hottest keys: at most {error:,} of {whole.counts.records:,} records, by one scan {least:,}")
+        ours, theirs = (written(result, scan) for result in (merged, whole))
+        for name, data in ours.items():
+            print(f"  {name}: {'the same bytes' if data == theirs[name] else 'OTHER BYTES'} as by one scan", flush=True)
+
+
+def sizes(places: Sequence[Path]) -> str:
+    """The sizes of files, in words."""
+    of = [place.stat().st_size for place in places]
+    return f"{sum(of) // len(of):,} bytes each, at most {max(of):,}"
+
+
+def merged_into(place: Path, parts: Sequence[Path]) -> Path:
+    """The place, with what a task of an executor gives for these parts."""
+    rows = pa.RecordBatch.from_pylist([{"partial": part.read_bytes(), "rejected": 0} for part in parts])
+    (row,) = results.merged_rows(iter([rows]))
+    place.write_bytes(row["partial"][0].as_py())
+    return place
+
+
+def written(result: SkewResult, scan: SkewScan) -> dict[str, bytes]:
+    """What ``skew`` writes of a result, by file name."""
+    answer = answer_from(result, {}, scan.key_format, CountLimits(), Rates(), None)
+    outcome = outcome_of(answer, "keys", scan)
+    return {name: parquet_of(table) for name, table in outcome.tables.items()} | {
+        name: json_of(document) for name, document in {"summary.json": outcome.summary, **outcome.requests}.items()
+    }
+
+
 def kafka_clients(keys: str = "1e7") -> None:
     """The keys of KIP-1299 by this pipeline, and by the partitioner of kafka-clients."""
     count = int(float(keys))
@@ -435,6 +520,8 @@ def main(arguments: list[str]) -> None:
             scale(*records)
         case ["curves", *times]:
             curves(*times)
+        case ["merges", *many]:
+            merges(*many)
         case ["results", *tasks]:
             many_results(*tasks)
         case ["faults", *records]:
@@ -447,6 +534,7 @@ def main(arguments: list[str]) -> None:
             curves()
             faults()
             many_results("1e4")
+            merges()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from io import BufferedReader
+from io import BufferedReader, StringIO
 from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -43,6 +43,8 @@ from service.decisions.rows import MOST, TYPE_OF_FORMAT
 from service.pipeline.files.encodings import compression, wrong_encoding
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.files.json_blocks import Place, json_blocks
+from service.pipeline.files.quotes import Quotes
+from service.pipeline.files.quotes import check as check_quotes
 from service.pipeline.files.rejected import UNREADABLE, RejectedRows, as_texts, no_number, no_value
 from service.pipeline.files.types import integers
 
@@ -167,10 +169,13 @@ class SourceFile:
         if fault := wrong_encoding(self.source.peek(4)):
             raise ValueError(fault)
 
+    def head(self) -> str:
+        """The first HEAD bytes, from the first line on that is not blank. ``text`` reads them again."""
+        return self.source.peek(HEAD).removeprefix(BOM_UTF8).lstrip(b"\r\n").decode(errors="surrogateescape")
+
     def first_line(self) -> str:
-        """The first line that is not blank, cut off after HEAD bytes. ``text`` reads it again."""
-        head = self.source.peek(HEAD).removeprefix(BOM_UTF8).lstrip(b"\r\n").partition(b"\n")[0].rstrip(b"\r")
-        return head.decode(errors="surrogateescape")
+        """The first line that is not blank, cut off after HEAD bytes."""
+        return self.head().partition("\n")[0].rstrip("\r")
 
     def text(self) -> Any:
         """The file as a stream that advances the progress bar."""
@@ -187,12 +192,12 @@ class SourceFile:
 
 
 def _csv(table: SourceFile, delimiter: str = ",") -> Iterator[tuple[pa.RecordBatch, Place]]:
-    header = table.first_line()
-    if any("\udc80" <= character <= "\udcff" for character in header):
+    names = next(csv.reader(StringIO(table.head(), newline=""), delimiter=delimiter), [])  # with line breaks in quotes
+    if any("\udc80" <= character <= "\udcff" for character in "".join(names)):
         raise ValueError("The names of the columns are not UTF-8.")
     separator = {",": "comma", "\t": "tab"}[delimiter]
     hint = f" The first line has no {separator}: separate columns by commas, or by tabs with --file-format tsv."
-    table.check(next(csv.reader([header], delimiter=delimiter), []), "" if delimiter in header else hint)
+    table.check(names, "" if len(names) > 1 else hint)
     # With threads, Arrow does not know the number of an invalid row.
     rows = CsvRows(table.rejected)
     reading = pa.csv.ReadOptions(use_threads=False, block_size=BLOCK)
@@ -204,13 +209,35 @@ def _csv(table: SourceFile, delimiter: str = ",") -> Iterator[tuple[pa.RecordBat
         null_values=[""],
         strings_can_be_null=True,
     )
-    for batch in pa.csv.open_csv(table.text(), reading, parsing, converting):
+    text = QuotedText(table.text())
+    for batch in pa.csv.open_csv(text, reading, parsing, converting):
         yield batch, rows.place
         rows.read += len(batch)
+    if (text.quotes % 2 or text.backslashes) and table.source.seekable():
+        table.source.seek(0)
+        check_quotes((line.decode("latin-1") for line in table.source), Quotes(delimiter))
 
 
 def _tsv(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
     return _csv(table, "\t")
+
+
+class QuotedText:
+    """A text that Arrow reads, which counts its quotes: an odd number, or any after a backslash, may be none of CSV."""
+
+    closed = False
+
+    def __init__(self, text: Any) -> None:
+        self.quotes = 0
+        self.backslashes = False
+        self._text = text
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        data: bytes = self._text.read(size)
+        self.quotes += data.count(b'"')
+        self.backslashes |= b'\\"' in data
+        return data
 
 
 class CsvRows:

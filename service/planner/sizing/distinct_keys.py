@@ -20,7 +20,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import Bools, Int32s, Int64s
-from service.planner.sizing.frequent_keys import FrequentKeys, random_multiplier, slot_of
+from service.planner.sizing.frequent_keys import FrequentKeys, find, random_multiplier, slot_of
 from service.planner.sizing.random_baseline import HEAVY, Weights
 
 MAX_KEYS: Final = 2**20
@@ -92,9 +92,9 @@ class DistinctKeys:
         """Bytes of the named keys."""
         return sum(map(len, self.names.values()))
 
-    def entries(self) -> Entries:
-        """The keys held, by ascending key hash."""
-        slots = np.flatnonzero(self.key_hashes)
+    def entries(self, level: int = 0) -> Entries:
+        """The keys held that a sample of this level has too, by ascending key hash."""
+        slots = np.flatnonzero(_sampled(self.key_hashes, level) & (self.key_hashes != 0))
         return self._at(slots[np.argsort(self.key_hashes[slots])])
 
     def _at(self, slots: Int64s) -> Entries:
@@ -136,7 +136,7 @@ class DistinctKeys:
         The other parameters are those of ``add``. No key becomes ``frequent`` or named. Returns int64[...], the rows of keys that
         came in, if no key is named; the sample may have dropped some of these keys again.
         """
-        rows = done + np.flatnonzero(key_hashes[done:].view(np.uint64) <= np.uint64(2 ** (64 - self.level) - 1))
+        rows = done + np.flatnonzero(_sampled(key_hashes[done:], self.level))
         sampled, (of_rows, hashed) = key_hashes[rows], _of_rows(rows, weights, hashes)
         done = 0
         risen = np.zeros(len(rows), np.bool_)
@@ -148,7 +148,7 @@ class DistinctKeys:
         """Add the sample of another one to this sample."""
         while self.level < other.level:
             self._thin_out()
-        key_hashes, weights, hashes = other.entries()
+        key_hashes, weights, hashes = other.entries(self.level)
         self.sample(key_hashes, weights, [*hashes.T])
 
     def holds(self, key_hashes: Int64s) -> Bools:
@@ -157,8 +157,8 @@ class DistinctKeys:
 
     def merge(self, other: DistinctKeys) -> None:
         """Add the keys of another one."""
-        key_hashes, weights, hashes = other.entries()
         if self.frequent is None and other.frequent is None:
+            key_hashes, weights, hashes = other.entries()
             self.add(key_hashes, weights, [*hashes.T], lambda row: other.names.get(int(key_hashes[row])))
             return
         mine, others = self._as_frequent(), other._as_frequent()
@@ -224,7 +224,9 @@ class DistinctKeys:
         lists = (FrequentKeys(), FrequentKeys())
         key_hashes, weights, _ = self.entries()
         for column, frequent in enumerate(lists):
-            frequent.add(key_hashes, weights[:, column].copy(), np.zeros(len(key_hashes), np.bool_), 2**62)
+            of_column = weights[:, column].copy()
+            if of_column.any():
+                frequent.add(key_hashes, of_column, np.zeros(len(key_hashes), np.bool_), 2**62)
         return lists
 
     def _name(self, key_hashes: Int64s, risen: Bools, name: Callable[[int], bytes | None]) -> None:
@@ -268,6 +270,11 @@ class DistinctKeys:
             return self.frequent[column].weights_of(key_hashes)
         slots = find(key_hashes, self.key_hashes, self.multiplier)
         return np.where(slots >= 0, self.weights[slots, column], 0), np.zeros(len(slots), np.int64)
+
+
+def _sampled(key_hashes: Int64s, level: int) -> Bools:
+    """bool[n]: does a sample of this level have the key?"""
+    return key_hashes.view(np.uint64) <= np.uint64(2 ** (64 - level) - 1)
 
 
 def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[Int64s, Int32s]:
@@ -317,17 +324,3 @@ def enter(
             if before < least <= after:
                 risen[i] = True
     return len(key_hashes), held
-
-
-@kernel
-def find(key_hashes: Int64s, table: Int64s, multiplier: int) -> Int64s:
-    """int64[n], the slot of each key hash in a table of int64[slots], or -1."""
-    mask = len(table) - 1
-    slots = np.full(len(key_hashes), -1, np.int64)
-    for i in range(len(key_hashes)):
-        slot = slot_of(key_hashes[i], multiplier, len(table))
-        while table[slot] != 0 and table[slot] != key_hashes[i]:
-            slot = (slot + 1) & mask
-        if table[slot] != 0:
-            slots[i] = slot
-    return slots

@@ -122,9 +122,8 @@ class FrequentKeys:
     def weights_of(self, key_hashes: Int64s) -> tuple[Int64s, Int64s]:
         """int64[n] twice: the greatest possible weights of these keys, and by how much they may be too large."""
         listed, weights, errors = self.slots
-        order = np.argsort(listed)
-        at = order[np.searchsorted(listed, key_hashes, sorter=order).clip(max=SLOTS - 1)]
-        known, of_cells = listed[at] == key_hashes, self.cells.weights
+        at = find(key_hashes, listed, self.multiplier)
+        known, of_cells = at >= 0, self.cells.weights
         elsewhere = of_cells[key_hashes.view(np.uint64) >> np.uint64(CELL_SHIFT) & np.uint64(len(of_cells) - 1)]
         return np.where(known, weights[at], elsewhere), np.where(known, errors[at], elsewhere)
 
@@ -228,3 +227,17 @@ def count_frequent(
         if least <= risen_above < least + weight:
             risen[i] = True
     return len(key_hashes), held
+
+
+@kernel
+def find(key_hashes: Int64s, table: Int64s, multiplier: int) -> Int64s:
+    """int64[n], the slot of each key hash in a table of int64[slots], or -1."""
+    mask = len(table) - 1
+    slots = np.full(len(key_hashes), -1, np.int64)
+    for i in range(len(key_hashes)):
+        slot = slot_of(key_hashes[i], multiplier, len(table))
+        while table[slot] != 0 and table[slot] != key_hashes[i]:
+            slot = (slot + 1) & mask
+        if table[slot] != 0:
+            slots[i] = slot
+    return slots

@@ -25,8 +25,8 @@ from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_
 from service.core.partitioners.model import AS_NULL
 from service.planner.sizing import distinct_keys, frequent_keys
 from service.planner.sizing.counter import BLOCK, LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
-from service.planner.sizing.distinct_keys import DistinctKeys, enter, find
-from service.planner.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
+from service.planner.sizing.distinct_keys import DistinctKeys, enter
+from service.planner.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, find, put
 from service.planner.sizing.plans import CountLimits, Rates, plans
 from service.planner.sizing.random_baseline import heaviest_of_few, heaviest_touched
 from tests.reference import counter as plain

@@ -66,11 +66,17 @@ def skew(
     if not (result.counts.records or result.counts.keyless[0] or rejected):
         raise WrongTable.without_records(records.name)
     check_not_empty(result.counts)
-    answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds, proposed=proposed)
+    return outcome_of(
+        answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds, proposed=proposed), records.name, scan
+    )
+
+
+def outcome_of(answer: SkewAnswer, name: str, scan: SkewScan) -> Outcome:
+    """What is written of an answer. name : of the records"""
     return Outcome(
         _summary(answer),
         _tables(answer),
-        report.report(answer, records.name, scan),
+        report.report(answer, name, scan),
         report.headline(answer),
         {"partition-count-plans.json": _request(answer)},
         within_limits=all(not each.smallest or each.recommended is not None for each in answer.reach),

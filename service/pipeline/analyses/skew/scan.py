@@ -161,7 +161,8 @@ class KeySample:
     def merge(self, other: KeySample) -> None:
         """Add the records of another sample."""
         self.held.merge_sample(other.held)
-        self._name(other.names)
+        key_hashes = np.array([*other.names], np.int64)
+        self._name({key: other.names[key] for key in key_hashes[self.held.holds(key_hashes)].tolist()})
 
     def _name(self, names: dict[int, bytes]) -> None:
         """Add names, and drop those of keys that have left the sample."""

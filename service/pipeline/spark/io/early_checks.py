@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -120,10 +120,11 @@ _TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 
 
 def _header(text: TextIOWrapper, source: Source) -> list[str]:
-    line = text.readline(HEAD).lstrip("\ufeff")
-    if not line.isascii() and any("\udc80" <= character <= "\udcff" for character in line):
+    lines = chain([text.readline(HEAD).lstrip("\ufeff")], iter(lambda: text.readline(HEAD), ""))  # a name may have line breaks
+    names = next(csv.reader(lines, delimiter=source.options.get("sep", ",")), [])
+    if any("\udc80" <= character <= "\udcff" for character in "".join(names)):
         raise WrongSource(f"{source}: The names of the columns are not UTF-8.")
-    return next(csv.reader([line], delimiter=source.options.get("sep", ",")), [])
+    return names
 
 
 def _members(text: TextIOWrapper, file: Path) -> list[str]:

@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from service.pipeline.files.quotes import Quotes
 from service.pipeline.spark.cluster.arrow_tasks import tasks_for
 from service.pipeline.spark.cluster.failures import NO_FILE, failure
 from service.pipeline.spark.cluster.session import is_connect, is_local
@@ -222,6 +223,7 @@ def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
     folders = lines.columns[1:]
     goes_on = _breaks_in_quotes(lines, source)
     if goes_on:  # by default Spark would make each CR LF in quotes a LF
+        _check_line_ends(spark, source)
         options = {"lineSep": "\n", **options, "multiLine": "true"}
     schema = types.StructType([*_fields(spark, source, options), types.StructField(CORRUPT, types.StringType())])
     frame = spark.read.format("csv").options(**options).schema(schema).load(source.location)
@@ -246,27 +248,57 @@ def _with_folders(frame: DataFrame, folders: Sequence[str], of_files: Sequence[s
 def _breaks_in_quotes(lines: DataFrame, source: Source) -> bool:
     """Whether records of CSV go on in the next line, in quotes: Spark would end them there.
 
-    A line that opens such a quote has an odd number of quotes, and so has the line that closes it. One such line in a file has a
-    quote without an end, which is text. Raises WrongSource for three, five …: some of them may be records that go on.
+    A line may open a quote if it begins a record, and may close one if it does not. Where no line of a file opens one, each is a
+    record. Where one does and none closes it, the quote has no end, and is text. Raises WrongSource where the lines do not tell:
+    each is looked at without the one before.
     """
     given = {name.lower(): value for name, value in source.options.items()}
-    quote, escape = given.get("quote", '"'), given.get("escape", "")
+    quote, separator = given.get("quote", '"'), given.get("sep", given.get("delimiter", ","))
     if "multiline" in given or not quote:
         return False
+    quotes = Quotes(separator, quote, given.get("escape", quote))
     text = F.col("value")
-    if escape not in ("", quote):
-        text = F.replace(F.replace(text, F.lit(escape * 2), F.lit("")), F.lit(escape + quote), F.lit(""))
-    open_ones = F.length(text) - F.length(F.replace(text, F.lit(quote), F.lit("")))
-    broken = lines.where(F.contains(F.col("value"), F.lit(quote)) & (open_ones % 2 == 1))
-    counts = broken.groupBy(F.input_file_name().alias("file")).count().where("count > 1")
-    worst = counts.orderBy(F.desc(F.col("count") % 2)).first()
-    if worst is not None and worst["count"] % 2:
-        raise WrongSource(
-            f"{worst['file'].removeprefix('file://')}: {worst['count']} lines have an odd number of quotes, so one has no end. "
-            "If it is escaped, set --read-option escape=\\, or else multiLine=true if records go on in the next line, or "
-            "multiLine=false."
-        )
-    return worst is not None
+    for escaped in quotes.escaped:
+        text = F.replace(text, F.lit(escaped), F.lit(""))
+
+    def rest(record: Column) -> Column:
+        return F.regexp_replace(record, quotes.field, "$1")
+
+    opens, ends, is_other = rest(text).rlike(quotes.beginning), text.rlike(f"^{quotes.end}"), F.contains(rest(text), F.lit(quote))
+    closes = ends & ~rest(F.regexp_replace(text, f"^{quotes.end}", "")).rlike(quotes.beginning)
+    backslash = F.contains(F.col("value"), F.lit(f"\\{quote}")) if "escape" not in given else F.lit(False)
+    kinds = {"opened": opens & ~ends, "again": opens & ends & ~closes, "either": opens & closes}
+    kinds["closed"] = closes & ~opens & is_other
+    of_kinds = [F.count_if(kind).alias(name) for name, kind in kinds.items()]
+    of_files = lines.where(is_other | backslash).groupBy(F.input_file_name().alias("file"))
+    counts = of_files.agg(*of_kinds, (F.bool_or(is_other) & F.bool_or(backslash)).alias("escaped"))
+    opening = "opened + again + either > 0"
+    endless = "opened + again + either = 1 and closed = 0"
+    # A line that may open or close a quote does one of both, and one that may open a quote or go on may do so again.
+    unclear = "opened - closed > either or closed - opened > either + again or (again = 0 and (opened + closed + either) % 2 = 1)"
+    states = (f"{opening} opening", f"{endless} endless", f"{unclear} unclear")
+    files = counts.where(f"{opening} or escaped").selectExpr("file", "escaped", *states).collect()
+    goes_on = any(of["opening"] and not of["endless"] for of in files)
+    for of in files:
+        file = of["file"].removeprefix("file://")
+        if of["escaped"]:
+            hint = f"set --read-option escape=\\ if these escape them, or else escape={quote}"
+            raise WrongSource(f"{file} has quotes after backslashes: {hint}.")
+        if goes_on and of["opening"] and of["unclear"]:
+            hint = "set --read-option multiLine=true if all records do that, or multiLine=false if none does"
+            raise WrongSource(f"{file} has a quote without an end, or one that goes on in the next line: {hint}.")
+    return goes_on
+
+
+def _check_line_ends(spark: SparkSession, source: Source) -> None:
+    """Raise WrongSource for a text whose lines end with CR alone: to a reader of lines that end with LF it is one."""
+    lines = spark.read.format("text").options(**{"lineSep": "\n", **source.options}).load(source.location)
+    has_cr = F.bool_or(F.col("value").rlike("\r[^\r]")).alias("has_cr")
+    files = lines.groupBy(F.input_file_name().alias("file")).agg(F.count("*").alias("count"), has_cr)
+    one = files.where("count = 1 and has_cr").first()
+    if one is not None:
+        file = one["file"].removeprefix("file://")
+        raise WrongSource(f"{file}: Its lines end with CR alone, and records go on in the next one: write it with LF.")
 
 
 def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
@@ -366,11 +398,18 @@ def _member(record: dict[str, Any], top: str, name: str) -> Any:
 
 
 def _text_of_bytes(name: str, source: Source) -> Column:
-    """The column of a name, both with the bytes of BYTES as UTF-8. Raises WrongSource for a name that is none."""
+    """The column of a name, both with the bytes of BYTES as UTF-8. Raises WrongSource for a name that is none.
+
+    A name in quotes that follows a byte order mark still has them where records go on in the next line.
+    """
     try:
-        return F.encode(column(name), BYTES).cast("string").alias(name.encode(BYTES).decode("utf-8-sig"))
+        text = name.encode(BYTES).decode()
+        text = re.sub('^\ufeff(?:"(.*)"$|(?!"))', r"\1", name.encode(BYTES).decode(), flags=re.DOTALL)
     except UnicodeDecodeError:
         raise WrongSource(f"{source}: The names of the columns are not UTF-8.") from None
+    if text.startswith("\ufeff"):
+        raise WrongSource(f"{source}: The first name goes on in the next line, after a byte order mark: write it without.")
+    return F.encode(column(name), BYTES).cast("string").alias(text)
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:

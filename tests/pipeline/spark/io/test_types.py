@@ -27,6 +27,7 @@ from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading
 from service.pipeline.spark.io.scan import ScanSource, run_scan
 from service.pipeline.spark.io.sources import Source
+from tests.pipeline.spark.io.test_quotes import keys_of_csv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -267,13 +268,6 @@ def test_json_of_another_type_is_never_read_as_if_it_were_of_the_first(pipeline,
     assert of("numbers.jsonl", "1", '"x"', samplingRatio="1") == {b"1": reading.FIRST_LINES, b"x": 1}
 
 
-def keys_of_csv(pipeline: Pipeline, location: str, **options: str) -> dict[str, int]:
-    source = ScanSource.of(pipeline.spark, Source.parse(location, options), ("key",))
-    result, rejected = run_scan(source, SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), pipeline.sink)
-    assert rejected == {}
-    return {key.decode(): int(weights[0]) for key, weights in result.sample.weights.items()}
-
-
 @pytest.mark.parametrize("header", ["n,key", "id,n", "n"])
 def test_files_of_csv_with_other_columns_are_refused(pipeline, tmp_path, header):
     """Spark would take the columns by their places in the first file."""
@@ -284,12 +278,3 @@ def test_files_of_csv_with_other_columns_are_refused(pipeline, tmp_path, header)
     assert str(failure(error.value)) == (
         f"{tmp_path}/t/b.csv does not have the first line of the first file: write them with the same columns in one order."
     )
-
-
-def test_a_quote_without_an_end_is_not_taken_for_one_that_goes_on(pipeline, tmp_path):
-    path = str(written(tmp_path / "a.csv", 'key,n\n"a\\"b",1\n"c\nd",2\n'))
-    with pytest.raises(WrongSource, match=r"a\.csv: 3 lines have an odd number of quotes, so one has no end\. If it is escaped"):
-        keys_of_csv(pipeline, path)
-    assert keys_of_csv(pipeline, path, escape="\\") == {'a"b': 1, "c\nd": 1}
-    assert keys_of_csv(pipeline, str(written(tmp_path / "b.csv", 'key,n\n5" disk,1\nb,2\n'))) == {'5" disk': 1, "b": 1}
-    assert keys_of_csv(pipeline, str(written(tmp_path / "c.csv", '\ufeffkey,n\na,1\n"c\nd",2\n'))) == {"a": 1, "c\nd": 1}
