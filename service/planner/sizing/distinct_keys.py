@@ -224,9 +224,10 @@ class DistinctKeys:
         lists = (FrequentKeys(), FrequentKeys())
         key_hashes, weights, _ = self.entries()
         for column, frequent in enumerate(lists):
-            of_column = weights[:, column].copy()
+            order = np.argsort(-weights[:, column], kind="stable")  # the heaviest find empty cells, so their weights are exact
+            of_column = weights[order, column]
             if of_column.any():
-                frequent.add(key_hashes, of_column, np.zeros(len(key_hashes), np.bool_), 2**62)
+                frequent.add(key_hashes[order], of_column, np.zeros(len(key_hashes), np.bool_), 2**62)
         return lists
 
     def _name(self, key_hashes: Int64s, risen: Bools, name: Callable[[int], bytes | None]) -> None:
