@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from itertools import islice
 
@@ -26,8 +27,8 @@ PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped"
 )
 def test_a_release_is_answered_as_it_answered(client, release, strategy):
     """Of groups a tenth; the core's tests assign them all."""
-    cases = golden.lines(f"releases/{release}/{strategy}")
-    for case in islice(cases, 0, None, 1 if strategy == "placement-striped" else 10):
+    cases = golden.texts(f"releases/{release}/{strategy}")
+    for case in map(json.loads, islice(cases, 0, None, 1 if strategy == "placement-striped" else 10)):
         response = client.post(PATHS[strategy], json={**case["request"], "kafka_version": release})
         answer = response.json
         if "error" in case["expected"]:

@@ -8,13 +8,14 @@ Of the groups and placements some 25 to 50 of each file are posted; the core's t
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from service.http.problems import kebab
 from service.strategies import GROUP_PROTOCOLS
-from tests.support.golden import CHOICE, WHOLE, lines
+from tests.support.golden import CHOICE, WHOLE, texts
 
 ENDPOINTS = {"partitions": "/v1/partitions", "groups": "/v1/group-assignments", "placement": "/v1/replica-placements"}
 NO_REQUESTS = {"partitions/hashes", "partitions/serializers"}
@@ -35,8 +36,8 @@ def files() -> list[str]:
 def test_every_request_is_answered_as_kafka_does(client, name):
     path = "/v1/coordinators" if name.endswith("coordinators") else ENDPOINTS[name.partition("/")[0]]
     requests = 0
-    cases = list(lines(name))
-    for case in cases if name.startswith("partitions/") else cases[:: max(1, len(cases) // 25)]:
+    cases = list(texts(name))
+    for case in map(json.loads, cases if name.startswith("partitions/") else cases[:: max(1, len(cases) // 25)]):
         request = dict(case["request"])
         if "kafka_version" in case:
             request["kafka_version"] = case["kafka_version"]

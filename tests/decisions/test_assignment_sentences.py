@@ -56,7 +56,7 @@ def holders(rows: list[dict[str, Any]], name: str) -> dict[tuple[str, int], set[
 
 def test_conclusions_of_small_random_groups_are_those_of_their_figures() -> None:
     draw, moves, gone = random.Random(46), set[bool](), set[bool]()
-    for _ in range(200):
+    for _ in range(100):
         body = drawn(draw)
         try:
             answer = ask(body)

@@ -24,12 +24,17 @@ WHOLE = PROJECT.parent / "shared" / "vectors"
 
 def lines(name: str) -> Iterator[dict[str, Any]]:
     """The cases of ``name`` ("partitions/java"), from the whole collection if it is here, else from our choice of it."""
+    return map(json.loads, texts(name))
+
+
+def texts(name: str) -> Iterator[str]:
+    """The same as text, for tests that read some of them."""
     for folder in (WHOLE, CHOICE):
         for suffix, opener in ((".jsonl", open), (".jsonl.gz", gzip.open)):
             path = folder / (name + suffix)
             if path.exists():
                 with opener(path, "rt", encoding="utf-8") as file:
-                    yield from map(json.loads, file)
+                    yield from file
                 return
     raise FileNotFoundError(f"no vectors {name}")
 

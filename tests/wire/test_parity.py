@@ -131,21 +131,21 @@ def test_what_4_4_0_adds_is_read():
 
 
 @pytest.mark.slow
-def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
-    captures = list(questions(seed=1, count=10_000))
+def test_thousands_of_altered_captures_are_read_as_kafka_reads_them():
+    captures = list(questions(seed=1, count=4_000))
     answers = answers_of("RecordReader.java", reader_jars("4.3.1"), map(line, captures))
     for capture, text in zip(captures, answers, strict=True):
         expected, answered = json.loads(text), ours(capture)
         assert answered == expected, line(capture)
         if "exception" not in expected:  # the order of the fields as well
             assert json.dumps(answered) == json.dumps(expected)
-    assert sum("exception" in text for text in answers) > 3000
+    assert sum("exception" in text for text in answers) > 1200
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", SCALA_FORMATTERS_JARS)
 def test_deprecated_formatters_print_thousands_of_altered_records_alike(release):
-    captures = [capture for capture in questions(seed=2, count=6_000) if capture.kind == "group_record"]
+    captures = [capture for capture in questions(seed=2, count=2_400) if capture.kind == "group_record"]
     answers = answers_of(
         "ScalaFormatters.java", SCALA_FORMATTERS_JARS[release], (line(capture).partition(",")[2] for capture in captures)
     )
@@ -153,4 +153,4 @@ def test_deprecated_formatters_print_thousands_of_altered_records_alike(release)
         ours = scala_lines_of_group_record(capture.key, capture.value, OF_2_8 if release == "2.8.2" else SINCE_3_4)
         shown = {name: without_name(printed) for name, printed in ours.items()}
         assert shown == json.loads(text), line(capture)
-    assert sum("::" in text for text in answers) > 400
+    assert sum("::" in text for text in answers) > 160

@@ -257,7 +257,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def test_all_that_is_concluded_about_counts_is_true():
-    for seed in range(100):
+    for seed in range(50):
         keys, keyless, asked = drawn(seed)
         rows = {"key": [*keys, *([None] if keyless else [])], "records": [*keys.values(), *([keyless] if keyless else [])]}
         histogram = {
@@ -300,7 +300,7 @@ def written(seed: int) -> tuple[list[str], list[int], list[tuple[str, int]], int
 
 def test_all_that_is_concluded_about_writers_is_true():
     silent = 0
-    for seed in range(50):
+    for seed in range(25):
         keys, partition_ids, ways, partitions_count = written(seed)
         most = None if partitions_count else 60
         question = FingerprintQuestion(keys, np.array(partition_ids, np.int32), partitions_count, most)
@@ -345,4 +345,4 @@ def test_all_that_is_concluded_about_writers_is_true():
         if m := re.search(r"(?<!of )\b([\d,]+) (?:is|are) left over", text):
             assert int(m[1].replace(",", "")) == answer["unexplained"]["pairs"], case
             assert "for example" in text, case
-    assert silent < 25, "most are answered"
+    assert silent < 12, "most are answered"

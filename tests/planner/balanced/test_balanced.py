@@ -91,9 +91,9 @@ def values(assignment):
     return {name: (each.value, each.bound) for name, each in vars(assignment.certificate).items() if each is not None}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_assignment_is_better_in_any_aim(seed):
-    """Two thousand small groups, against every assignment of each."""
+    """800 small groups, against every assignment of each."""
     draw = random.Random(seed)
     for _ in range(200):
         sizes = [draw.randint(1, 3) for _ in range(draw.randint(1, 4))]

@@ -199,7 +199,7 @@ def evenest_of_all(disks, replicas):
 def test_disks_are_evened_out_as_far_as_any_way_does_or_nearly():
     """No plan is better than its bound, nor claims to be the evenest if it is not; most are, and all are within 2% of it."""
     rng, plans, best = np.random.default_rng(1), 0, 0
-    for _ in range(60):
+    for _ in range(30):
         disks, replicas = larger(rng)
         _, _, plan = attempt(disks, replicas, GOALS["even"])
         if isinstance(plan, NoPlan):
@@ -209,7 +209,7 @@ def test_disks_are_evened_out_as_far_as_any_way_does_or_nearly():
         assert evenest * (1 - SMALL) <= reached <= evenest * 1.02
         plans, best = plans + 1, best + (reached <= evenest * (1 + SMALL))
         assert reached <= evenest * (1 + SMALL) or plan.evenness_gaps()[1] > 0
-    assert best > 0.5 * plans > 20
+    assert best > 0.5 * plans > 10
 
 
 @pytest.mark.parametrize(("name", "homes"), [("even", [0]), ("even", [0, 1]), ("band", [0, 1]), ("fewest", [0, 0])])

@@ -304,9 +304,9 @@ def test_brokers_that_lead_enough_of_each_topic_are_within_the_tolerance(seed):
 
 @pytest.mark.slow
 def test_plans_keep_the_rules_and_claim_what_is_so():
-    """50 questions, of which most have a plan, and most plans are proven."""
-    seen = run(range(100, 150))
-    assert seen["plans"] > 25
+    """30 questions, of which most have a plan, and most plans are proven."""
+    seen = run(range(100, 130))
+    assert seen["plans"] >= 15
     assert seen["undecided"] < 3
     assert seen["not found", True] == 0
     for what in ("fewest", "evenest"):
