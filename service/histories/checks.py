@@ -8,13 +8,13 @@ of topics; their names and partition counts are told by ``kafka-topics --describ
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from service.core.documents import Json
 from service.core.errors import AllocatorError
 from service.core.printable import all_of, counted, printable
 from service.decisions.budget import Budget
-from service.decisions.groups.answer import GroupAnswer, answer
+from service.decisions.groups.answer import answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
 from service.histories.events import Computed, MemberNames, Partition, PastRebalance, StoredMember, TopicsTold
@@ -57,37 +57,36 @@ def checks(
 
 def _of_leader(rebalance: PastRebalance, names: MemberNames, budget: Budget) -> AssignorCheck | None:
     question, name = _as_seen_by_leader(rebalance), rebalance.assignor or ""
-    alike, differs = list[str](), ""
-    if question is None:
+    if question is None or not (clients := _clients(name)):
         return None
-    for client in _clients(name):
+    ways = [{"assignor": of_client("classic", client, name)} for client in clients]
+    alike, differs = _tried(question, ways, names, budget)
+    if alike[:1] == [0]:
+        return AssignorCheck(alike=True, clients=("java",), sentence=f"Yes: kafka-clients' {name} gives exactly this.")
+    others = tuple(clients[i] for i in alike)
+    whose = f"that of {all_of(others, NAMED)} does" if alike else "none does, for example because the leader saw other topics"
+    return AssignorCheck(alike=False, clients=others, sentence=f"No: kafka-clients' {name} {differs}; {whose}.")
+
+
+def _tried(question: GroupQuestion, ways: list[dict[str, Any]], names: MemberNames, budget: Budget) -> tuple[list[int], str]:
+    """Which ways to ask give what is expected, the first alone if it does; and what the first gives instead."""
+    alike, differs = list[int](), ""
+    for i, way in enumerate(ways):
         try:
-            found = answer(replace(question, assignor=of_client("classic", client, name)), budget)
-        except AllocatorError:
+            found = answer(replace(question, **way), budget)
+        except AllocatorError as error:
+            differs = differs or f"fails: {error}"
             continue
-        if _is_alike(found):
-            alike.append(client)
-        if client == "java" and alike:
-            return AssignorCheck(alike=True, clients=("java",), sentence=f"Yes: kafka-clients' {name} gives exactly this.")
-        if client == "java":
-            differs = f"No: kafka-clients' {name} {_differs(found, names)};"
-    whose = f"that of {all_of(alike, NAMED)} does" if alike else "none does, for example because the leader saw other topics"
-    return AssignorCheck(alike=False, clients=tuple(alike), sentence=f"{differs} {whose}.") if differs else None
-
-
-def _is_alike(found: GroupAnswer) -> bool:
-    return found.comparison is None or not len(found.comparison.differences)
-
-
-def _differs(found: GroupAnswer, names: MemberNames) -> str:
-    """``would give orders-0 to c1, not to c2 (3 of 6 partitions differ)``"""
-    comparison = found.comparison
-    if comparison is None:
-        raise ValueError("nothing is expected")
-    [row] = difference_rows(comparison.expected, comparison.differences, 1)
-    given, got = (", ".join(map(names, row[each])) or "no member" for each in ("member_ids", "expected_member_ids"))
-    of = f"{len(comparison.differences)} of {counted(found.first.group.total_partitions, 'partition')} differ"
-    return f"would give {row['topic_name']}-{row['partition_id']} to {given}, not to {got} ({of})"
+        if found.comparison is None or not len(found.comparison.differences):
+            alike.append(i)
+            if i == 0:
+                break
+        elif not differs:
+            [row] = difference_rows(found.comparison.expected, found.comparison.differences, 1)
+            given, got = (", ".join(map(names, row[each])) or "no member" for each in ("member_ids", "expected_member_ids"))
+            of = f"{len(found.comparison.differences)} of {counted(found.first.group.total_partitions, 'partition')} differ"
+            differs = f"would give {row['topic_name']}-{row['partition_id']} to {given}, not to {got} ({of})"
+    return alike, differs
 
 
 def _clients(name: str) -> list[str]:
@@ -136,17 +135,12 @@ def _of_coordinator(
     except _Untold as why:
         return AssignorCheck(None, (), f"Not told: {why}.")
     for name in own if rebalance.assignor is None else [rebalance.assignor]:
-        differs = ""
-        for release in own[name].forms:
-            try:
-                found = answer(replace(question, assignor=name, kafka_version=release), budget)
-            except AllocatorError as error:
-                differs = differs or f"fails: {error}"
-                continue
-            if _is_alike(found):
-                whose = f"the coordinator's {name}" + (f" of Kafka {release}" if differs else "")
-                return AssignorCheck(None if unless else True, (COORDINATOR,), f"Yes{unless}: {whose} gives exactly this.")
-            differs = differs or _differs(found, names)
+        releases = list(own[name].forms)
+        ways = [{"assignor": name, "kafka_version": release} for release in releases]
+        alike, differs = _tried(question, ways, names, budget)
+        if alike:
+            whose = f"the coordinator's {name}" + (f" of Kafka {releases[alike[0]]}" if alike[0] else "")
+            return AssignorCheck(None if unless else True, (COORDINATOR,), f"Yes{unless}: {whose} gives exactly this.")
     if rebalance.assignor is None:
         return AssignorCheck(None, (), "Not told: no source names the assignor, and none of the coordinator's own gives this.")
     return AssignorCheck(alike=False, clients=(), sentence=f"No: the coordinator's {rebalance.assignor} {differs}.")
