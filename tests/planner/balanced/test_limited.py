@@ -13,17 +13,9 @@ from service.decisions.groups.question import of_rows
 from service.decisions.groups.rows import read_group
 from service.planner.balanced import balanced, weighing
 from service.planner.balanced.balanced import forced_moves, frontier
-from tests.planner.balanced.test_balanced import by_integer_program, found, ragged, random_group, relations
+from tests.planner.balanced.test_balanced import by_integer_program, found, owned_unevenly, ragged, random_group, relations
 from tests.planner.balanced.test_weighted import least_maximum, ratios_of, weighed
 from tests.reference.balanced_groups import best_within
-
-
-def owned_unevenly(draw, group):
-    """The same with members that subscribe alike, where most partitions have one owner: what a formula answers."""
-    topics, count = len(group.topics), group.topics.partitions_count
-    owners = [draw.choice([0, 0, 0, draw.randrange(len(group)), None]) for _ in range(count)]
-    owned = [[p for p, owner in enumerate(owners) if owner == member] for member in range(len(group))]
-    return replace(group, subscriptions=ragged([list(range(topics))] * len(group)), owned=ragged(owned))
 
 
 def small_group(draw):
