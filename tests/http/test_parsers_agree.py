@@ -7,9 +7,6 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.app import create_app
-
-CLIENT = create_app().test_client()
 BODIES = {
     "/v1/partitions": {"partitions_count": 12, "keys": ["a", "é", "\ud800", None, "b" * 20, "c", "d", "e"]},
     "/v1/group-assignments": {
@@ -45,16 +42,16 @@ def altered(draw):
 
 @settings(max_examples=100)
 @given(altered())
-def test_a_small_body_and_the_same_one_padded_get_one_answer(case):
-    path, body = case
-    small = CLIENT.post(path, data=body, content_type="application/json")
+def test_a_small_body_and_the_same_one_padded_get_one_answer(app, case):
+    (path, body), client = case, app.test_client()
+    small = client.post(path, data=body, content_type="application/json")
     assert small.status_code < 500, small.data
     if small.status_code != 400 and body.startswith(b"{"):
-        large = CLIENT.post(path, data=b"{" + PADDING + body[1:], content_type="application/json")
+        large = client.post(path, data=b"{" + PADDING + body[1:], content_type="application/json")
         assert large.status_code == small.status_code, (small.data, large.data)
         if small.status_code == 200:
             assert large.data == small.data
         else:
             assert large.json["errors"] == small.json["errors"]
     else:
-        assert CLIENT.post(path, data=PADDING + body, content_type="application/json").status_code == small.status_code
+        assert client.post(path, data=PADDING + body, content_type="application/json").status_code == small.status_code

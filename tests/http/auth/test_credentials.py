@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 import jwt
 import pytest
@@ -42,8 +43,12 @@ EXAMPLES = {
     "decodings": ("/v1/decodings", {"kind": "assignment", "bytes_base64": "AAAAAAAAAAAAAA=="}),
 }
 AUDIENCE, ISSUER = "allocator", "https://issuer.example"
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@cache
+def rsa_key(name: str = "own") -> rsa.RSAPrivateKey:  # noqa: ARG001 (it tells them apart)
+    """A key, "own" or "other". It takes 0.2 s to make, in each process that collects tests."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -221,12 +226,12 @@ def in_(seconds: float):
     return lambda: time.time() + seconds
 
 
-def signed(key=KEY, algorithm="RS256", headers=None, **claims) -> str:
+def signed(key=None, algorithm="RS256", headers=None, **claims) -> str:
     """A JWT that is right in everything that is not given."""
     claims = {name: value() if callable(value) else value for name, value in claims.items()}
     payload = {"aud": AUDIENCE, "iss": ISSUER, "sub": "somebody", "exp": time.time() + 60, "scope": "openid partitions", **claims}
     given = {name: value for name, value in payload.items() if value is not None}
-    return jwt.encode(given, key, algorithm, headers={"kid": "one"} | (headers or {}))
+    return jwt.encode(given, key or rsa_key(), algorithm, headers={"kid": "one"} | (headers or {}))
 
 
 def by_hand(header: dict, sign=lambda _: b"") -> str:
@@ -239,7 +244,7 @@ def by_hand(header: dict, sign=lambda _: b"") -> str:
 @pytest.fixture
 def keys(tmp_path):
     path = tmp_path / "jwks.json"
-    path.write_text(json.dumps({"keys": [jwk(KEY)]}))
+    path.write_text(json.dumps({"keys": [jwk(rsa_key())]}))
     return path
 
 
@@ -251,7 +256,7 @@ def jwt_settings(source) -> Settings:
 def by_jwt(tmp_path_factory):
     """A client of an app that asks for a JWT."""
     path = tmp_path_factory.mktemp("keys") / "jwks.json"
-    path.write_text(json.dumps({"keys": [jwk(KEY)]}))
+    path.write_text(json.dumps({"keys": [jwk(rsa_key())]}))
     return create_app(jwt_settings(path)).test_client()
 
 
@@ -304,13 +309,13 @@ def test_a_jwt_with_another_scope_is_a_403(by_jwt, claims):
 
 
 def public_pem() -> bytes:
-    return KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return rsa_key().public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(lambda: signed(OTHER_KEY), id="signed by another key"),
+        pytest.param(lambda: signed(rsa_key("other")), id="signed by another key"),
         pytest.param(lambda: signed(algorithm="RS512"), id="signed by an algorithm that is not pinned"),
         pytest.param(lambda: signed(algorithm="PS256"), id="signed by the same key in another way"),
         pytest.param(lambda: signed(ec.generate_private_key(ec.SECP256R1()), "ES256"), id="of another kind of key"),
@@ -324,12 +329,12 @@ def public_pem() -> bytes:
         ),
         pytest.param(
             lambda: by_hand(
-                {"alg": "HS256", "kid": "one"}, lambda text: hmac.digest(json.dumps(jwk(KEY)).encode(), text, "sha256")
+                {"alg": "HS256", "kid": "one"}, lambda text: hmac.digest(json.dumps(jwk(rsa_key())).encode(), text, "sha256")
             ),
             id="the JWK taken for a shared secret",
         ),
-        pytest.param(lambda: signed(OTHER_KEY, headers={"jwk": jwk(OTHER_KEY)}), id="bringing its own key"),
-        pytest.param(lambda: signed(OTHER_KEY, headers={"jku": "https://elsewhere.example/"}), id="naming its own keys"),
+        pytest.param(lambda: signed(rsa_key("other"), headers={"jwk": jwk(rsa_key("other"))}), id="bringing its own key"),
+        pytest.param(lambda: signed(rsa_key("other"), headers={"jku": "https://elsewhere.example/"}), id="naming its own keys"),
         pytest.param(lambda: signed(headers={"kid": "two"}), id="naming an unknown key"),
         pytest.param(lambda: signed(headers={"crit": ["exp"]}), id="with a critical extension"),
         pytest.param(lambda: signed() + "A", id="with more signature"),
@@ -356,27 +361,27 @@ def test_a_changed_payload_breaks_the_signature(by_jwt):
 def test_a_shared_secret_in_the_key_set_is_not_used(keys):
     """A JWKS that wrongly publishes a symmetric key does not let everybody sign."""
     secret = base64.urlsafe_b64encode(b"0" * 32).rstrip(b"=").decode()
-    keys.write_text(json.dumps({"keys": [{"kty": "oct", "k": secret, "kid": "one"}, jwk(OTHER_KEY, "two")]}))
+    keys.write_text(json.dumps({"keys": [{"kty": "oct", "k": secret, "kid": "one"}, jwk(rsa_key("other"), "two")]}))
     client = create_app(jwt_settings(keys)).test_client()
     assert client.get(ASK, headers=bearer(signed(b"0" * 32, "HS256"))).status_code == 401
 
 
 def test_a_key_for_encryption_signs_nothing(keys):
-    keys.write_text(json.dumps({"keys": [jwk(KEY, use="enc"), jwk(OTHER_KEY, "two")]}))
+    keys.write_text(json.dumps({"keys": [jwk(rsa_key(), use="enc"), jwk(rsa_key("other"), "two")]}))
     assert create_app(jwt_settings(keys)).test_client().get(ASK, headers=bearer(signed())).status_code == 401
 
 
 def test_keys_are_rotated_by_replacing_the_file(keys):
     by_jwt = create_app(jwt_settings(keys)).test_client()
     assert by_jwt.get(ASK, headers=bearer(signed())).status_code == 200
-    keys.write_text(json.dumps({"keys": [jwk(OTHER_KEY, "two")]}))
+    keys.write_text(json.dumps({"keys": [jwk(rsa_key("other"), "two")]}))
     assert by_jwt.get(ASK, headers=bearer(signed())).status_code == 401
-    assert by_jwt.get(ASK, headers=bearer(signed(OTHER_KEY, headers={"kid": "two"}))).status_code == 200
+    assert by_jwt.get(ASK, headers=bearer(signed(rsa_key("other"), headers={"kid": "two"}))).status_code == 200
 
 
 def test_elliptic_curves_do_as_well(keys):
     key = ec.generate_private_key(ec.SECP256R1())
-    keys.write_text(json.dumps({"keys": [jwk(KEY), jwk(key, "two")]}))
+    keys.write_text(json.dumps({"keys": [jwk(rsa_key()), jwk(key, "two")]}))
     client = create_app(jwt_settings(keys)).test_client()
     assert client.get(ASK, headers=bearer(signed(key, "ES256", {"kid": "two"}))).status_code == 200
     assert client.get(ASK, headers=bearer(signed())).status_code == 200
@@ -404,7 +409,7 @@ def provider(keys: list[dict]):
 
 
 def test_keys_come_from_a_url_and_unknown_names_do_not_make_it_ask_again_and_again():
-    with provider([jwk(KEY)]) as (url, state):
+    with provider([jwk(rsa_key())]) as (url, state):
         client = create_app(jwt_settings(url)).test_client()
         for _ in range(3):
             assert client.get(ASK, headers=bearer(signed())).status_code == 200
@@ -413,7 +418,7 @@ def test_keys_come_from_a_url_and_unknown_names_do_not_make_it_ask_again_and_aga
 
 
 def test_while_the_provider_is_down_its_last_keys_count_and_it_is_left_alone(monkeypatch):
-    with provider([jwk(KEY)]) as (url, state):
+    with provider([jwk(rsa_key())]) as (url, state):
         monkeypatch.setattr(jwts, "LIFETIME_SECONDS", 0)
         monkeypatch.setattr(jwts, "REFRESH_SECONDS", 0)
         failures = []
@@ -447,7 +452,7 @@ def test_a_provider_that_never_answered_is_a_503_with_the_reason(caplog):
     ids=["array", "half", "binary", "large", "deep", "lacking"],
 )
 def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypatch):
-    with provider([jwk(KEY)]) as (url, state):
+    with provider([jwk(rsa_key())]) as (url, state):
         monkeypatch.setattr(jwts, "LIFETIME_SECONDS", 0)
         monkeypatch.setattr(jwts, "REFRESH_SECONDS", 0)
         keys = jwts.KeyProvider(url, lambda: None)
@@ -457,7 +462,7 @@ def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypat
 
 
 def test_a_redirect_of_the_provider_is_not_followed():
-    with provider([jwk(KEY)]) as (url, state):
+    with provider([jwk(rsa_key())]) as (url, state):
         state |= {"status": 302, "location": url}
         with pytest.raises(CredentialsUnavailable):
             jwts.KeyProvider(url, lambda: None).key("one")
