@@ -49,7 +49,7 @@ def checks(
     sizes = _sizes(stored)
     return {
         id(each): _of_leader(each, names, budget)
-        if each.computed is None
+        if each.records or each.computed is None
         else _of_coordinator(each, each.computed, topics, sizes, names, budget)
         for each in stored
     }

@@ -142,14 +142,14 @@ def warnings(answer: HistoryAnswer) -> Iterator[str]:
 
 
 def _checked(answer: HistoryAnswer) -> Iterator[str]:
-    """How many assignments are what the assignor gives, and the first that is not."""
-    checks = [(each.rebalance.number, each.check) for each in answer.told if each.check is not None]
-    told = [check.alike for _, check in checks if check.alike is not None]
-    if told:
-        whose = "the coordinator's" if answer.told[-1].rebalance.protocol == "consumer" else "kafka-clients'"
-        yield f"{sum(told)} of {len(told)} assignments are what {whose} assignor gives."
+    """How many assignments are what the assignor gives; the first that is not, and the first of which it is not told."""
+    checks = [(each.rebalance, each.check) for each in answer.told if each.check is not None]
+    for protocol, whose in (("classic", "kafka-clients'"), ("consumer", "the coordinator's")):
+        told = [check.alike for each, check in checks if each.protocol == protocol and check.alike is not None]
+        if told:
+            yield f"{sum(told)} of {len(told)} assignments are what {whose} assignor gives."
     for kind in (False, None):
-        yield from (f"{number}: {check.sentence}" for number, check in [each for each in checks if each[1].alike is kind][:1])
+        yield from [f"{each.number}: {check.sentence}" for each, check in checks if check.alike is kind][:1]
 
 
 def _number(told: Told) -> str:

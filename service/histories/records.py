@@ -157,7 +157,7 @@ class RecordsOfGroup:
         state_ms = value.get("currentStateTimestamp", -1)
         event = self._event(
             Kind.RECORDED, None, value["generation"], members=members, assignor=value.get("protocol") or None,
-            unreadable=unreadable, members_count=len(value["members"]), state_ms=state_ms,
+            unreadable=unreadable, state_ms=state_ms,
         )  # fmt: skip
         return [replace(event, at=LineTime(state_ms, UTC_CLOCK) if state_ms >= 0 else None)]
 
@@ -178,9 +178,8 @@ class RecordsOfGroup:
         return [self._event(Kind.GROWS if grown else Kind.METADATA)] if before and before != self.own_topics else []
 
     def _regex(self, key: _Fields, value: _Fields | None) -> list[ToldEvent]:
-        topics = None if value is None else tuple(value["topics"])
-        others = {regex: each for regex, each in self.matches.items() if regex != key["regularExpression"]}
-        self.matches = others if topics is None else {**others, key["regularExpression"]: topics}
+        told = {key["regularExpression"]: None if value is None else tuple(value["topics"])}
+        self.matches = {regex: topics for regex, topics in (self.matches | told).items() if topics is not None}
         return []
 
     def _read_epoch(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
@@ -221,7 +220,8 @@ class RecordsOfGroup:
         if value is None:
             self.target.pop(key["memberId"], None)
         else:
-            self.target[key["memberId"]] = self._partitions(value["topicPartitions"])
+            topics = value["topicPartitions"]
+            self.target[key["memberId"]] = frozenset((row["topicId"], i) for row in topics for i in row["partitions"])
         return []
 
     def _target(self, _: _Fields, value: _Fields | None) -> list[ToldEvent]:
@@ -251,14 +251,7 @@ class RecordsOfGroup:
         self._joining = frozenset()  # a heartbeat ends with this record
         if value is None:
             return []
-        assigned, revoking = (
-            self._partitions(value.get(name) or ()) for name in ("assignedPartitions", "partitionsPendingRevocation")
-        )
-        says = {"state": STATES[value["state"]], "assigned": assigned, "revoking": revoking}
-        return [self._event(Kind.RECONCILED, key["memberId"], value["memberEpoch"], **says)]
-
-    def _partitions(self, rows: Iterable[Json]) -> frozenset[Partition]:
-        return frozenset((row["topicId"], i) for row in rows for i in row["partitions"])
+        return [self._event(Kind.RECONCILED, key["memberId"], value["memberEpoch"], state=STATES[value["state"]])]
 
 
 TEXTS: Final = (
