@@ -70,6 +70,7 @@ WITH_SERVER = (
     "tests/clients/test_many_groups.py",
     "tests/api/test_partition_counts.py",
     "tests/api/test_rebalances_limits.py",
+    "tests/runs/test_soak.py",
 )
 """These go to one worker, and share its server or the process from which servers are forked, which takes seconds to load."""
 

@@ -88,8 +88,13 @@ SHORT_LIVED = (
 NO_LOG = "-Dslf4j.internal.verbosity=ERROR"
 """The option of a JVM that keeps no log, and need not say so."""
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings of a Spark that has few rows: to compile its own code for them would take longer than to interpret it."""
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
+}
+"""Settings of a Spark that has few rows: to compile its own code for them would take longer than to interpret it, and nobody
+reads how it explains each query."""
 
 
 LIBRARIES = (

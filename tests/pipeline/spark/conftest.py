@@ -33,7 +33,6 @@ SETTINGS = INTERPRETED | {
     "spark.ui.enabled": "false",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.ui.explainMode": "simple",  # of each query, which nobody reads
     "spark.sql.adaptive.enabled": "false",  # each stage would be planned again; it is there where tests start commands
     "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
     "spark.sql.warehouse.dir": "/tmp/partition-allocator-warehouse",  # noqa: S108 - nothing is written there

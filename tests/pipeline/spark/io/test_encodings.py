@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from service.cli import main
-from service.cli.keys import partitioners
+from service.cli.keys import files
 from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.spark.io import early_checks
@@ -71,7 +71,7 @@ def in_pipeline(pipeline: Pipeline, path: str, **options: str) -> tuple[Counter[
 
 
 def on_command_line(path: str) -> Counter[bytes]:
-    batches = partitioners.read(path, {"key": "key"})
+    batches = files.read(path, {"key": "key"})
     return Counter(key for batch in batches for key in batch.column("key").cast(pa.binary()).to_pylist())
 
 
