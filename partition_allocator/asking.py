@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 from orjson import Fragment
@@ -17,12 +17,9 @@ from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from service.api import form_of
 from service.decisions.budget import Budget
-from service.http.forms import Refused
+from service.http.forms import Form, Refused
 from service.http.json.codec import dumps, loads
 from service.http.keys import BatchStream
-
-if TYPE_CHECKING:
-    from service.http.forms import Form
 
 Output: TypeAlias = Literal["dict", "arrow", "pandas"]
 """The form of an answer: the JSON document, or its main table as a pyarrow.Table or a pandas.DataFrame."""

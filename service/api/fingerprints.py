@@ -10,7 +10,8 @@ The body may also be an Arrow stream with the columns `key` and `partition_id`, 
 """
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,6 @@ from service.planner.attribution import conclusions
 from service.planner.attribution.equivalents import UNDECIDED, PartitionerClass, PartitionerClasses
 from service.planner.attribution.fingerprints import Candidate, Fingerprint, explain
 from service.planner.attribution.mixtures import NEVER, Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class WriterSchema(AnswerSchema):

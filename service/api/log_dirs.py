@@ -23,6 +23,7 @@ from service.core.measures import spread
 from service.core.ragged import taken
 from service.decisions.log_dirs import (
     DISK_BROKER,
+    DirCluster,
     LogDirAnswer,
     LogDirQuestion,
     answer,
@@ -34,15 +35,13 @@ from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
 from service.http.forms import OF_BROKERS, AnswerSchema, CountsSchema, Form, KafkaVersion, LoadsSchema, Operation
-from service.http.json.codec import dumps
+from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, json_list
 from service.http.json.rows import rows as json_rows
 from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
-    from service.decisions.log_dirs import DirCluster
-    from service.http.json.codec import LongText
     from service.planner.log_dirs.model import DirMoves, LogDirPlan
 
 

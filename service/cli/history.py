@@ -1,10 +1,9 @@
 """``history``: what happened to a group, from logs and records of any size."""
 
-from __future__ import annotations
-
 import sys
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -15,9 +14,6 @@ from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.printable import first_few, printable
 from service.http.json.codec import loads
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 PATH: Final = "/v1/group-histories"
 HEADS: Final = ("number", "began at", "cause", "members", "moved", "no reader for", "told by")

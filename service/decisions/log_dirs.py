@@ -1,10 +1,9 @@
 """Which replica goes to which log directory of its broker: the question the answer, and its moves as a table."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +24,6 @@ from service.planner.log_dirs.plan import plan_log_dirs
 from service.planner.reassignments.batches.model import BatchLimits, BatchTiming, Pace, Traffic
 from service.planner.reassignments.effects import timing_sentences
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 DIR_TOPIC = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32()), "partition_bytes": pa.list_(pa.int64())})
 LOG_DIR = pa.struct(

@@ -8,21 +8,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.clock import check_time
 from service.descriptions.cluster_text import BrokersText, OffsetsText, TopicsText, read_rack_table
 from service.descriptions.consumer_logs import ConsumerLogs
 from service.descriptions.documents import BEGIN, NOTHING_YET, LooseRows, read_document
 from service.descriptions.groups_text import GroupsText, unwrapped
-from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.model import Description, LineReader, UnreadableDescription
 from service.descriptions.other_documents import StrimziText
 from service.descriptions.records_text import RecordsText
 from service.descriptions.tools_text import KcatText, OtherGroupsText, RpkText
-
-if TYPE_CHECKING:
-    from service.descriptions.model import LineReader
-
 
 ANCHOR: Final = re.compile(
     r"(?P<head>[Tt]opic: ?\S+\s.*?PartitionCount: ?[0-9]"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.http.auth import UNKNOWN_TOKEN, NotAuthenticated, Tokens
+from service.http.auth import UNKNOWN_TOKEN, NotAuthenticated, Principal, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.config import Settings
-    from service.http.auth import Principal
     from service.http.jwts import Jwts
 
 

@@ -14,11 +14,11 @@ from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
 from service.core.clock import limited
-from service.decisions.budget import Budget
+from service.decisions.budget import Budget, Figures
 from service.http.forms import PARAMETER, FamilyAnswer, Form
 from service.http.json.codec import dump_pieces, dump_text
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
-from service.http.middleware import PROGRESS, current_request
+from service.http.middleware import PROGRESS, Progress, current_request
 from service.http.tables import without_formulas, written, written_bytes
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.decisions.budget import Figures
-    from service.http.middleware import Progress
     from service.http.telemetry.metrics import Metrics
 
 

@@ -15,11 +15,11 @@ from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from flask import Response, request
+from flask import Flask, Request, Response, request
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, ServiceUnavailable, Unauthorized
 from werkzeug.wsgi import ClosingIterator
 
-from service.config import environment_name
+from service.config import Settings, environment_name
 from service.decisions.families import BY_PATH
 from service.http.auth import SCOPES, CredentialsUnavailable, NotAuthenticated
 from service.http.authenticator import Authenticator
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-    from flask import Flask, Request
-
-    from service.config import Settings
     from service.http.telemetry.metrics import Metrics
     from service.http.telemetry.tracing import RequestSpan, Tracing
 

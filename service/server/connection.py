@@ -8,7 +8,7 @@ import ssl
 import time
 from collections import deque
 from contextlib import suppress
-from socket import MSG_PEEK
+from socket import MSG_PEEK, socket
 from typing import TYPE_CHECKING, Any, Final
 
 from gunicorn.asgi import parser as http
@@ -17,7 +17,6 @@ from gunicorn.util import split_request_uri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from socket import socket
 
     from gunicorn.config import Config
 

@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import IPPROTO_IP, IPPROTO_IPV6, socket
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from gunicorn.arbiter import Arbiter
 from gunicorn.asgi import parser as http
@@ -32,13 +32,10 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from service.http.error_handlers import MEDIA_TYPE
 from service.http.json.codec import dumps
-from service.http.middleware import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
+from service.http.middleware import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget, RequestHooks
 from service.http.problems import TYPE_PREFIX, kebab
 from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
-
-if TYPE_CHECKING:
-    from service.http.middleware import RequestHooks
 
 _LEAST_HOPS: Final = ((IPPROTO_IP, 21), (IPPROTO_IPV6, 73))
 """IP_MINTTL of linux/in.h and IPV6_MINHOPCOUNT of linux/in6.h; a socket for IPv6 may have connections of both."""

@@ -1,8 +1,7 @@
 """``trace``: a key → its partition, the brokers that hold it, and who reads it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from io import BufferedReader
+from typing import Any, Final
 
 import click
 
@@ -14,9 +13,6 @@ from service.cli.help import GroupedCommand
 from service.cli.terminal import Console
 from service.http.json.codec import loads
 from service.parameters import Parsed
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 PATH: Final = "/v1/key-traces"
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from service.cli.terminal import assignment_rows, short_names
+from service.cli.terminal import Cells, assignment_rows, short_names
 from service.core.printable import counted, printable
 from service.decisions.rebalances.conclusions import seconds
 from service.report.figures import markup, tick_step, variables
@@ -19,7 +19,6 @@ from service.report.figures import markup, tick_step, variables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from service.cli.terminal import Cells
     from service.core.documents import Json
 
 COLUMNS: Final = ("at", "stable", "epoch", "members", "moved", "revoked", "idle", "cause")

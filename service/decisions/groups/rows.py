@@ -5,10 +5,9 @@ The service reads bodies into these rows, the pipeline tables; both then hold a 
 The rows of an expected assignment, too.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -45,9 +44,6 @@ from service.decisions.rows import (
     plain_rates,
     with_columns,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 LAG = pa.struct({name: pa.list_(pa.int64()) for name in ("committed_offsets", "log_end_offsets", "log_start_offsets")})
 TOPIC = pa.struct(

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.printable import counted, first_few
-from service.decisions.member_counts.judging import figure, heaviest_load, keeps, meets, most_load
+from service.decisions.member_counts.judging import Plans, figure, heaviest_load, keeps, meets, most_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from service.core.model import Bools, Float64s, Group
-    from service.decisions.member_counts.judging import Plans
     from service.decisions.member_counts.question import Lags, MemberCountsQuestion
     from service.planner.member_counts import MembersLoad, MembersPlan
 

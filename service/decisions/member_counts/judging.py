@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted
-from service.decisions.rebalances.question import read_timeline
+from service.decisions.rebalances.question import RebalancesQuestion, read_timeline
 from service.planner.member_counts import MembersLoad, MembersPlan, smallest
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.model import Event, NewMember, Timeline
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from service.core.model import Float64s, Group
     from service.decisions.budget import Budget
     from service.decisions.member_counts.question import MemberCountsQuestion
-    from service.decisions.rebalances.question import RebalancesQuestion
 
 
 # How long partitions have no reader until a group has another number of members: a timeline for each number.

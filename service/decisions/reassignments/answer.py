@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from service.core.errors import NoPlan
 from service.core.measures import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
-from service.core.model import NONE, Int32s
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.printable import counted
-from service.decisions.budget import Figures
-from service.decisions.reassignments.question import ReassignmentQuestion, id_of, read
+from service.decisions.budget import Budget, Figures
+from service.decisions.reassignments.question import CurrentCluster, ReassignmentQuestion, id_of, read
 from service.decisions.rows import NAME
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.conclusions import conclusion
@@ -29,9 +29,6 @@ from service.planner.reassignments.resources.loads import placed_loads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from service.core.model import Bools, Float64s, Int64s
-    from service.decisions.budget import Budget
-    from service.decisions.reassignments.question import CurrentCluster
     from service.planner.log_dirs.model import DirMoves
     from service.planner.reassignments.batches.model import Batches
     from service.planner.reassignments.model import Brokers, Goal, Placements, Plan, Replacements

@@ -16,17 +16,15 @@ import pyarrow.compute as pc
 
 from service.core.clock import looking
 from service.core.errors import MAX_ERRORS, InvalidQuestion
-from service.core.model import LARGEST, SMALLEST
+from service.core.model import LARGEST, SMALLEST, Bools, Int32s
 from service.planner.reassignments import BALANCES, RESOURCES
-from service.planner.reassignments.model import Brokers, BrokerSets, TopicLeaders
+from service.planner.reassignments.model import Brokers, BrokerSets, Goal, Placements, Priorities, TopicLeaders
 from service.planner.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from service.core.model import Bools, Int32s
     from service.decisions.budget import Budget
-    from service.planner.reassignments.model import Goal, Placements, Priorities
 
 _READ: Final = ("bytes_out_per_second", "cpu")
 _WRITTEN: Final = ("bytes_per_second", "leader_bytes_per_second", *_READ)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from service.clients.streams.classic.clients import StreamsSettings
+from service.clients.streams.classic.clients import ClientsGroup, StreamsSettings
 from service.clients.streams.classic.racks import STRATEGIES, RackCosts
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted
 from service.decisions.rows import duplicates_in_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.clients.streams.classic.clients import ClientsGroup
     from service.clients.streams.model import StreamsTopology
     from service.core.model import Int32s
 
