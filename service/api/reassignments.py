@@ -6,32 +6,26 @@ The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 42
 `from`, `to`, `reason`, `batch`; with `?frontier=true` it is the frontier.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from service.api.placements import ReassignmentSchema, load_documents, reassignment
 from service.api.reassignment_schemas import FrontierSchema, ReassignmentQuestionSchema
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
+from service.decisions.log_dirs import LogDirAnswer
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table, replica_reasons
 from service.http import fields
 from service.http.forms import PLACED_TRAFFIC, AnswerSchema, CountsSchema, Form, LoadsSchema, Operation, ZoneTrafficSchema
 from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, json_list
 from service.http.json.rows import rows as json_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from service.decisions.log_dirs import LogDirAnswer
-    from service.planner.reassignments.batches.model import Batches, BatchTiming
+from service.planner.reassignments.batches.model import Batches, BatchTiming
 
 
 class MovesSchema(AnswerSchema):

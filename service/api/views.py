@@ -1,14 +1,13 @@
 """The operations: a POST for each family, and what else some of them take."""
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from flask import Request, Response, request
 from werkzeug.exceptions import BadRequest
 
 from service.api import coordinators, partitions
+from service.api.coordinators import CoordinatorQuestion
 from service.core.keys.columns import INTEGERS
 from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.decisions.families import FAMILIES, Family
@@ -23,9 +22,6 @@ from service.http.fields import INT64, Int, from_query
 from service.http.forms import ExplainSchema
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.parsers import ArrowParser, LinesParser
-
-if TYPE_CHECKING:
-    from service.api.coordinators import CoordinatorQuestion
 
 TEXT: Final = "text/plain"
 OF_KEY: Final = fields_of(keys=("key",))

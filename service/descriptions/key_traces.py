@@ -1,9 +1,10 @@
 """A key → its partition → its brokers → who reads it, now and after a planned change: the question, and its answer."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
+
+import pyarrow as pa
 
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST
@@ -20,11 +21,6 @@ from service.descriptions.answers import answer as read
 from service.descriptions.model import Description
 from service.descriptions.subscriptions import completed, topics_read
 from service.planner.rebalances import final_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import pyarrow as pa
 
 Basis = Literal["owned", "assigned", "none", "unknown"]
 

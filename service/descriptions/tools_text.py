@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from service.core.documents import Json
 from service.descriptions.model import (
     END,
     START,
@@ -16,10 +17,6 @@ from service.descriptions.model import (
     UnreadableDescription,
     offset_in,
 )
-
-if TYPE_CHECKING:
-    from service.core.documents import Json
-
 
 SHARE: Final = "share"
 STREAMS: Final = "streams"

@@ -3,12 +3,13 @@
 The budget of the request, the answer, and its JSON, Arrow stream or CSV, none with Python work per row.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
+from wsgiref.types import WSGIEnvironment
 
+import pyarrow as pa
 from flask import Response, current_app, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
@@ -20,14 +21,7 @@ from service.http.json.codec import dump_pieces, dump_text
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.middleware import PROGRESS, Progress, current_request
 from service.http.tables import without_formulas, written, written_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from wsgiref.types import WSGIEnvironment
-
-    import pyarrow as pa
-
-    from service.http.telemetry.metrics import Metrics
+from service.http.telemetry.metrics import Metrics
 
 
 def request_budget() -> Budget:

@@ -1,16 +1,16 @@
 """The answer: a plan for each number of members, and the fewest that are enough."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.errors import LimitExceeded, faults_of, raise_all
+from service.core.model import Float64s, Group, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
 from service.decisions.budget import Budget, Figures
@@ -49,11 +49,6 @@ from service.planner.member_counts import (
 from service.planner.member_ids import IdDraw, default_client_id
 from service.planner.rebalances import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from service.core.model import Float64s, Group, Int64s, Ragged
 
 
 def extended(group: GroupQuestion, count: int) -> pa.StructArray:

@@ -1,24 +1,19 @@
 """What the plans of a group come to, in sentences: how many members are enough, which numbers gain, and what is not known."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.model import Bools, Float64s, Group
 from service.core.printable import counted, first_few
 from service.decisions.member_counts.judging import Plans, figure, heaviest_load, keeps, meets, most_load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from service.core.model import Bools, Float64s, Group
-    from service.decisions.member_counts.question import Lags, MemberCountsQuestion
-    from service.planner.member_counts import MembersLoad, MembersPlan
+from service.decisions.member_counts.question import Lags, MemberCountsQuestion
+from service.planner.member_counts import MembersLoad, MembersPlan
 
 NAMED: Final = 12
 """Numbers that a sentence lists."""

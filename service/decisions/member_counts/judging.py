@@ -1,29 +1,23 @@
 """What the limits of a question say of each plan."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import pyarrow as pa
+
+from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
+from service.core.model import Float64s, Group
 from service.core.printable import counted
+from service.decisions.budget import Budget
+from service.decisions.member_counts.question import MemberCountsQuestion
 from service.decisions.rebalances.question import RebalancesQuestion, read_timeline
 from service.planner.member_counts import MembersLoad, MembersPlan, smallest
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.model import Event, NewMember, Timeline
 from service.planner.timelines.simulation import Simulation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from service.core.assignors import Assignor
-    from service.core.model import Float64s, Group
-    from service.decisions.budget import Budget
-    from service.decisions.member_counts.question import MemberCountsQuestion
-
 
 # How long partitions have no reader until a group has another number of members: a timeline for each number.
 #

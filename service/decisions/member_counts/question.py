@@ -1,26 +1,20 @@
 """The question: a group, and the numbers of members that come into question."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
+from service.core.model import Bools, Group
+from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.rebalances.question import RebalancesQuestion, timing_faults
 from service.decisions.rows import duplicates_in_list
 from service.planner.member_counts import LoadBounds, Scaling, Trigger
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
-
-    from service.core.model import Bools, Group
-    from service.decisions.groups.question import GroupQuestion
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,13 @@
 """Clusters, and what is placed on them, from Arrow to arrays."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.measures import load_of
 from service.core.model import LARGEST, NONE, SMALLEST, BrokerLoad, Cluster, Int32s, Ragged, indices_in
+from service.decisions.budget import Budget
 from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, in_range, plain_names
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 BROKER = pa.struct(
     {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}

@@ -1,11 +1,10 @@
 """The answer: a plan in batches, what it moves, and how long it takes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +17,16 @@ from service.core.printable import counted
 from service.decisions.budget import Budget, Figures
 from service.decisions.reassignments.question import CurrentCluster, ReassignmentQuestion, id_of, read
 from service.decisions.rows import NAME
+from service.planner.log_dirs.model import DirMoves
+from service.planner.reassignments.batches.model import Batches
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.conclusions import conclusion
 from service.planner.reassignments.effects import effects, warnings
 from service.planner.reassignments.leaders import Leadership
+from service.planner.reassignments.model import Brokers, Goal, Placements, Plan, Replacements
 from service.planner.reassignments.plan import frontier
 from service.planner.reassignments.planned import REASONS, Planned, PlanRackTraffic, ReplicaMoves, moves_of, rack_traffic
 from service.planner.reassignments.resources.loads import placed_loads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from service.planner.log_dirs.model import DirMoves
-    from service.planner.reassignments.batches.model import Batches
-    from service.planner.reassignments.model import Brokers, Goal, Placements, Plan, Replacements
 
 
 def ids_of(brokers: Brokers, indices: Int32s) -> pa.Array:

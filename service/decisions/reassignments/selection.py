@@ -5,10 +5,9 @@ that Kafka accepts has either, whereas the dot of a regular expression is part o
 time in proportion to the length of the pattern times that of the names.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +16,10 @@ import pyarrow.compute as pc
 from service.core.clock import looking
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.model import LARGEST, SMALLEST, Bools, Int32s
+from service.decisions.budget import Budget
 from service.planner.reassignments import BALANCES, RESOURCES
 from service.planner.reassignments.model import Brokers, BrokerSets, Goal, Placements, Priorities, TopicLeaders
 from service.planner.reassignments.resources.loads import names_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from service.decisions.budget import Budget
 
 _READ: Final = ("bytes_out_per_second", "cpu")
 _WRITTEN: Final = ("bytes_per_second", "leader_bytes_per_second", *_READ)

@@ -1,22 +1,18 @@
 """The question: a group of Streams, its tasks and topics, and the racks of both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from service.clients.streams.classic.clients import ClientsGroup, StreamsSettings
 from service.clients.streams.classic.racks import STRATEGIES, RackCosts
+from service.clients.streams.model import StreamsTopology
 from service.core.errors import InvalidQuestion
+from service.core.model import Int32s
 from service.core.printable import counted
 from service.decisions.rows import duplicates_in_rows
-
-if TYPE_CHECKING:
-    from service.clients.streams.model import StreamsTopology
-    from service.core.model import Int32s
 
 Row = Mapping[str, Any]
 
