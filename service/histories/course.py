@@ -164,7 +164,9 @@ class History:
             if member in self._joined:
                 return
             self._joined.add(member)
-            self._gone.pop(member, None)
+            if (gone := self._gone.pop(member, None)) is not None:
+                self._explain(gone)
+            self._reasons.pop(member, None)  # it may leave once more, for another
         elif event.kind in ENDS:
             if member in self._gone:
                 known = self._gone[member]
@@ -306,12 +308,16 @@ class History:
         if rebalance.after and rebalance.assigned is None and {*rebalance.after.members.values()} == members.keys():
             rebalance.assigned = {name: each.assigned for name, each in members.items()}
 
+    def _explain(self, cause: Cause) -> None:
+        """Let a member that left say why, if its coordinator does not."""
+        if cause.kind == Why.LEAVE and client_reason(cause.said) is None:
+            cause.said = next(filter(None, map(self._reasons.get, cause.members)), cause.said)
+            cause.kind = client_reason(cause.said) or Why.LEAVE
+
     def _hear(self, rebalance: PastRebalance) -> None:
         """Let the logs of members tell causes that the coordinator is not told."""
         for cause in rebalance.causes:
-            if cause.kind == Why.LEAVE and client_reason(cause.said) is None:
-                cause.said = next(filter(None, map(self._reasons.get, cause.members)), cause.said)
-                cause.kind = client_reason(cause.said) or Why.LEAVE
+            self._explain(cause)
             before_ms = {Why.LEAVE: LEFT_MS, Why.GONE: LEFT_MS, Why.SESSION: LATER_MS}.get(cause.kind)
             polls = [each for member in cause.members for each in self._late.get(member, ())]
             late = [each for each in polls if before_ms and _near(each[0], rebalance.began_ms, before_ms)]

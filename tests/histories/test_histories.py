@@ -133,6 +133,18 @@ def test_a_group_that_is_deleted_and_created_within_a_minute_lives_again():
     assert causes(history)[:half] == causes(history)[half:] == causes(told("static-consumer", "".join(lines).encode()))
 
 
+def test_why_a_member_left_says_nothing_of_why_it_leaves_again():
+    said = "[GroupId g] Member m {} the consumer group", "[GroupId g] Bumped group epoch to {} with metadata hash 7."
+    broker = "".join(
+        f"[2026-11-21 09:00:{10 * i:02},000] INFO {text}\n[2026-11-21 09:00:{10 * i:02},001] INFO {said[1].format(i + 2)}\n"
+        for i, text in enumerate([*(said[0].format(does) for does in ("joins", "left", "joins", "left"))])
+    ).replace("group\n", "group using the consumer protocol.\n")
+    closes = "[Consumer clientId=c, groupId=g] Member m with epoch -1 transitioned from LEAVING to UNSUBSCRIBED."
+    history = told("g", broker.encode(), f"[2026-11-21 09:00:09,999] INFO {closes}\n".encode())
+    assert [each.rebalance.causes[0].kind for each in history.told] == ["join", "leave", "join", "leave"]
+    assert [each.rebalance.causes[0].said != "" for each in history.told] == [False, True, False, False]
+
+
 def test_logs_of_two_brokers_that_share_nothing_are_said_to_be_taken_as_equal():
     lines = log("changes-range").splitlines(keepends=True)
     history = told("changes-range", "".join(lines[:19]).encode(), "".join(lines[19:]).encode(), names=("b1.log", "b2.log"))
