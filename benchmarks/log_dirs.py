@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.harness import Row, benchmark, seconds
 from service.planner.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
 from service.planner.log_dirs.plan import plan_log_dirs
-from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.model import NO_LIMIT, Goal
 
 if TYPE_CHECKING:

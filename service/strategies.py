@@ -10,18 +10,17 @@ from typing import Final
 
 from service import clients
 from service.clients import splits
-from service.core.assignors import KAFKAS, SINCE_4_0, plugins
-from service.core.assignors.model import Assignor
+from service.core.assignors import KAFKAS, SINCE_4_0
+from service.core.assignors.model import Assignor, guard, guard_sharing
 from service.core.errors import UnknownStrategy
-from service.core.placers import BUILT_IN, Placer
-from service.core.placers import plugins as placer_plugins
+from service.core.placers import BUILT_IN, Placer, model
 from service.core.placers.draws import nothing_drawn
 from service.core.registry import Later, Registry
 
 __all__ = ["GROUP_PROTOCOLS", "KAFKAS", "PLACERS", "TASK_PROTOCOLS", "Assignor", "Placer", "of_client"]
 
 balanced = Later("service.planner.balanced.balanced")
-by_topic_id = Later("service.planner.balanced.by_topic_id")
+by_topic_id = Later("service.planner.balanced.balanced")
 placer = Later("service.planner.balanced_placer")
 
 BALANCED: Final = Assignor(
@@ -54,16 +53,16 @@ GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
             replace(BALANCED, forms={"2.4.1": {}}, aliases=REMOTE, wraps=KAFKAS["classic"][-1]),
             *clients.CLASSIC,
         ),
-        plugins.guard,
+        guard,
     ),
     "consumer": Registry(
         "assignor",
         "partition_allocator.assignors.consumer",
-        (*KAFKAS["consumer"], replace(BALANCED, run=by_topic_id.assign, forms=SINCE_4_0, aliases=BROKERS_OWN)),
-        plugins.guard,
+        (*KAFKAS["consumer"], replace(BALANCED, run=by_topic_id.assign_by_topic_id, forms=SINCE_4_0, aliases=BROKERS_OWN)),
+        guard,
     ),
-    "share": Registry("assignor", "partition_allocator.assignors.share", KAFKAS["share"], plugins.guard_sharing),
-    "splits": Registry("assignor", "partition_allocator.assignors.splits", splits.SPLITS, plugins.guard),
+    "share": Registry("assignor", "partition_allocator.assignors.share", KAFKAS["share"], guard_sharing),
+    "splits": Registry("assignor", "partition_allocator.assignors.splits", splits.SPLITS, guard),
 }
 """The assignors of each group protocol: Kafka's own and ``balanced``, in the classic one those of other clients, and plug-ins.
 
@@ -105,5 +104,5 @@ PLACERS: Final = Registry(
         ),
         BUILT_IN[-1],
     ),
-    placer_plugins.guard,
+    model.guard,
 )

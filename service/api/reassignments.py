@@ -25,7 +25,7 @@ from service.http.forms import PLACED_TRAFFIC, AnswerSchema, CountsSchema, Form,
 from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, json_list
 from service.http.json.rows import rows as json_rows
-from service.planner.reassignments.batches.model import Batches, BatchTiming
+from service.planner.reassignments.batches.schedule import Batches, BatchTiming
 
 
 class MovesSchema(AnswerSchema):

@@ -1,4 +1,4 @@
-"""Smaller questions: what can be left out, one thing at a time."""
+"""What a program must answer; and smaller questions: what can be left out, one thing at a time."""
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence

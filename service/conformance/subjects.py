@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from service.conformance import coordinator_groups, groups, shrinking
+from service.conformance import groups, shrinking
 from service.conformance.connect import PROTOCOL, ConnectSubject
 from service.conformance.shrinking import Expected, TopicPartition, failing, named_members
 from service.core.documents import Json
@@ -141,7 +141,7 @@ class AssignorSubject:
             if self.protocol == "classic":
                 group = self._sent(groups.change(random, group, after, rebalance + 1))
             else:
-                group = coordinator_groups.change(random, group, after)
+                group = groups.change_of_coordinator(random, group, after)
 
     def smaller(self, request: Json) -> Iterator[Json]:
         """The question with one thing left out."""

@@ -1,4 +1,4 @@
-"""Text from data that is safe to show in a page or on a terminal, and short enough."""
+"""Text from data that is safe to show in a page or on a terminal, and short enough; and names similar to an unknown one."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

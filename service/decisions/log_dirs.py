@@ -21,7 +21,7 @@ from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_colum
 from service.planner.log_dirs.effects import conclusion, effects, warnings
 from service.planner.log_dirs.model import REASONS, DirMoves, DirReplicas, DirUsage, LogDirPlan, LogDirs
 from service.planner.log_dirs.plan import plan_log_dirs
-from service.planner.reassignments.batches.model import BatchLimits, BatchTiming, Pace, Traffic
+from service.planner.reassignments.batches.schedule import BatchLimits, BatchTiming, Pace, Traffic
 from service.planner.reassignments.effects import timing_sentences
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 

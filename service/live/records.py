@@ -1,4 +1,4 @@
-"""Records of a topic.
+"""Records of a topic, and a sample of its newest ones.
 
 kafka-python needs a further package for each codec but gzip. ``install`` puts Arrow's decompressors in their place.
 

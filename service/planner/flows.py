@@ -163,15 +163,28 @@ def reach(through: Network) -> bool:
 
 
 @kernel
-def augment(through: Network) -> tuple[int, Int32s]:
+def augment(through: Network) -> tuple[int, Int32s]:  # noqa: C901, PLR0912, PLR0915 (a kernel)
     """Send a blocking flow along shortest paths of edges whose reduced price is 0; returns how much, 0 if there is no path.
 
     Also returns int32[nodes], the edges on the way from node 0 to each node, or NONE. If nothing was sent, these are all nodes
     that can be reached: the source's side of a cut.
     """
     first, ends, back, left, potential = through.first, through.ends, through.back, through.left, through.potential
-    level = _levels(through)
-    sink = len(level) - 1
+    nodes = len(potential)
+    sink = nodes - 1
+    level = np.full(nodes, NONE, np.int32)  # the fewest edges of reduced price 0 from node 0; NONE beyond the sink
+    queue = np.empty(nodes, np.int32)
+    level[0] = queue[0] = 0
+    at, end = 0, 1
+    while at < end and level[sink] == NONE:
+        source = queue[at]
+        at += 1
+        for arc in range(first[source], first[source + 1]):
+            target = ends[arc]
+            if left[arc] > 0 and level[target] == NONE and _is_tight(through.price[arc], potential, source, target):
+                level[target] = level[source] + 1
+                queue[end] = target
+                end += 1
     sent = np.int64(0)
     if level[sink] == NONE:
         return int(sent), level
@@ -183,8 +196,16 @@ def augment(through: Network) -> tuple[int, Int32s]:
         steps -= 1
         if node == sink:
             steps -= 2 * depth
-            fits, depth = _send(path[:depth], left, back)
+            fits, full = left[path[0]], depth
+            for i in range(depth):
+                fits = min(fits, left[path[i]])
+            for i in range(depth - 1, -1, -1):
+                left[path[i]] -= fits
+                left[back[path[i]]] += fits
+                if left[path[i]] == 0:
+                    full = i
             sent += fits
+            depth = full
             node = ends[back[path[depth]]]
             continue
         arc, stop = following[node], first[node + 1]
@@ -206,43 +227,6 @@ def augment(through: Network) -> tuple[int, Int32s]:
             node = ends[back[path[depth]]]
             following[node] += 1
     return int(sent), level
-
-
-@inner_kernel
-def _send(path: Int32s, left: Int64s, back: Int32s) -> tuple[int, int]:
-    """Send along these arcs what fits; returns how much, and the place of the first arc that is full."""
-    fits = left[path[0]]
-    for arc in path:
-        fits = min(fits, left[arc])
-    full = len(path)
-    for i in range(len(path) - 1, -1, -1):
-        left[path[i]] -= fits
-        left[back[path[i]]] += fits
-        if left[path[i]] == 0:
-            full = i
-    return fits, full
-
-
-@inner_kernel
-def _levels(through: Network) -> Int32s:
-    """int32[nodes], the fewest edges of reduced price 0 from node 0 to each node; NONE for those beyond the last node."""
-    first, ends, left, price, potential = through.first, through.ends, through.left, through.price, through.potential
-    nodes = len(potential)
-    level = np.full(nodes, NONE, np.int32)
-    queue = np.empty(nodes, np.int32)
-    level[0] = 0
-    queue[0] = 0
-    at, end = 0, 1
-    while at < end and level[nodes - 1] == NONE:
-        node = queue[at]
-        at += 1
-        for arc in range(first[node], first[node + 1]):
-            other = ends[arc]
-            if left[arc] > 0 and level[other] == NONE and _is_tight(price[arc], potential, node, other):
-                level[other] = level[node] + 1
-                queue[end] = other
-                end += 1
-    return level
 
 
 @inner_kernel

@@ -1,4 +1,4 @@
-"""The records of coordinators: their keys and values.
+"""The records of coordinators: their keys and values, one by one and in bulk.
 
 ::
 

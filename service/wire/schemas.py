@@ -1,4 +1,4 @@
-"""The fields of each message in each version.
+"""What Kafka's message definitions are made of, and the fields of each message in each version.
 
 The names, types, versions, tags and defaults are those of Kafka's message definitions: ConsumerProtocolSubscription and
 ConsumerProtocolAssignment of kafka-clients, and the coordinator records of kafka-group-coordinator and

@@ -251,11 +251,18 @@ def next_spans(reading: MessageReading) -> Int64:
 
 
 @borrowing_kernel
-def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:  # noqa: PLR0911 (a kernel)
+def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:  # noqa: C901, PLR0911 (a kernel)
     """Where a value begins, behind its length, and its length; -1 for a fault."""
     kind, start, size = reading.fields[row, KIND], at, reading.fields[row, SIZE]
-    if kind == MESSAGE:
-        return _mark(reading, row, at)
+    if kind == MESSAGE:  # behind the mark of a nullable one; its length is 0, or -1 for null
+        if not reading.fields[row, NULLABLE]:
+            return at, np.int64(0)
+        if reading.fields[row, TAG] >= 0:
+            length, at = _varint(reading, row, at)
+            return at, np.int64(-1 if length <= 0 else 0)
+        if at >= reading.end:
+            return _fault(reading, UNDERFLOW, row, at, 1)
+        return at + 1, np.int64(-1 if reading.data[at] >= 128 else 0)
     if kind in (UUID, UNSIGNED, NUMBER):
         return (at, size) if size <= reading.end - at else _fault(reading, UNDERFLOW, row, at, size)
     if reading.flexible:
@@ -278,19 +285,6 @@ def _value(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64
     elif kind == LIST and length > left // size:  # it ends within an element
         return _fault(reading, UNDERFLOW, reading.fields[row, FIRST], at + left // size * size, size)
     return at, length
-
-
-@borrowing_kernel
-def _mark(reading: MessageReading, row: Int64, at: Int64) -> tuple[Int64, Int64]:
-    """Where a message begins, behind the mark of a nullable one, and 0, or -1 for null."""
-    if not reading.fields[row, NULLABLE]:
-        return at, np.int64(0)
-    if reading.fields[row, TAG] >= 0:
-        length, at = _varint(reading, row, at)
-        return at, np.int64(-1 if length <= 0 else 0)
-    if at >= reading.end:
-        return _fault(reading, UNDERFLOW, row, at, 1)
-    return at + 1, np.int64(-1 if reading.data[at] >= 128 else 0)
 
 
 @borrowing_kernel

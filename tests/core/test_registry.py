@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from service.core.assignors import CLASSIC, plugins
+from service.core.assignors import CLASSIC, model
 from service.core.errors import PluginFailed, UnknownStrategy
 from service.core.partitioners import PARTITIONERS
 from service.core.registry import Registry
@@ -36,7 +36,7 @@ def site(tmp_path, monkeypatch):
 
 
 def registry():
-    return Registry("assignor", "partition_allocator.assignors.classic", CLASSIC, plugins.guard)
+    return Registry("assignor", "partition_allocator.assignors.classic", CLASSIC, model.guard)
 
 
 def test_names_are_listed_without_importing(site):

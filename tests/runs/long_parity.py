@@ -25,7 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from service.api.groups import assignments_json
-from service.conformance import coordinator_groups
+from service.conformance import groups
 from service.conformance.groups import change, first_group, give
 from service.conformance.shrinking import smaller
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
@@ -146,7 +146,7 @@ def life(seed: int, number: int) -> Iterator[Case]:
         if subject.protocol == "classic":
             body = change(random, body, answer["assignments"], rebalance + 1)
         else:
-            body = coordinator_groups.change(random, body, answer["assignments"])
+            body = groups.change_of_coordinator(random, body, answer["assignments"])
 
 
 # ---- the JVM -----------------------------------------------------------------------------------------------------------

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import strategies as st
 
-from service.conformance.coordinator_groups import own, topic, uuid
-from service.core.documents import Json
+from service.conformance.groups import own, topic, uuid
 from tests.support.choices import choices
+
+if TYPE_CHECKING:
+    from service.core.documents import Json
 
 MEMBER_IDS = (
     lambda _, i: f"c{i}",

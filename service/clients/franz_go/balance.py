@@ -130,26 +130,6 @@ class Graph(NamedTuple):
 
 
 @inner_kernel
-def _graph(given: Given, run: Run) -> Graph:
-    members_count, subscriptions = len(run.plan.size), len(given.subscribers)
-    graph = Graph(
-        np.zeros(len(given.first) - 1, np.int32),
-        np.empty(subscriptions, np.int32),
-        np.full(subscriptions, NONE, np.int32),
-        no_items(subscriptions, len(run.owners)),
-        np.zeros(len(given.first) - 1, np.int32),
-        np.zeros(members_count, np.int32),
-        np.empty(members_count, np.int32),
-        np.empty(members_count, np.int32),
-        np.empty(members_count, np.int64),
-    )
-    for topic in run.topics:
-        for partition in range(given.first[topic], given.first[topic + 1]):
-            add(graph.parts, _holding(given, graph, topic, run.owners[partition]), partition)
-    return graph
-
-
-@inner_kernel
 def _slot(given: Given, topic: int, member: int) -> int:
     """The index of the member among all topics' subscribers."""
     start, stop = given.subscribers_of[topic], given.subscribers_of[topic + 1]
@@ -168,7 +148,7 @@ def _holding(given: Given, graph: Graph, topic: int, member: int) -> int:
 
 
 @inner_kernel
-def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) -> int:  # noqa: FBT001 (a kernel)
+def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) -> int:  # noqa: C901, FBT001 (a kernel)
     """Even out the numbers if subscriptions differ; updates ``run``. Returns SURE, UNSURE or OUT_OF_TIME.
 
     certain : give up, UNSURE, as soon as the order of topics decides what moves
@@ -177,7 +157,21 @@ def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) ->
     low, high = _with_members(levels, 0, 1), _with_members(levels, len(levels.size) - 1, -1)
     if high <= low + 1:
         return SURE
-    graph = _graph(given, run)
+    topics_count, members_count, subscriptions = len(given.first) - 1, len(run.plan.size), len(given.subscribers)
+    graph = Graph(
+        np.zeros(topics_count, np.int32),
+        np.empty(subscriptions, np.int32),
+        np.full(subscriptions, NONE, np.int32),
+        no_items(subscriptions, len(run.owners)),
+        np.zeros(topics_count, np.int32),
+        np.zeros(members_count, np.int32),
+        np.empty(members_count, np.int32),
+        np.empty(members_count, np.int32),
+        np.empty(members_count, np.int64),
+    )
+    for topic in run.topics:
+        for partition in range(given.first[topic], given.first[topic + 1]):
+            add(graph.parts, _holding(given, graph, topic, run.owners[partition]), partition)
     search = 0
     while high > low + 1:
         while levels.size[low] > 0 and levels.size[high] > 0:
@@ -190,8 +184,15 @@ def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) ->
                 replace_by_last(levels, low, member)
             while giver != NONE and giver != member:  # noqa: PLR1714 (a kernel)
                 taker, partition = int(np.int64(graph.from_member[giver])), graph.by_partition[giver]
-                if certain and _choice(given, run, graph, giver, taker):
-                    return UNSURE
+                if certain:
+                    shared = 0  # of the giver's topics, those to which the taker subscribes
+                    for i in range(run.interests_of[giver], run.interests_of[giver + 1]):
+                        of_giver, of_taker = _slot(given, run.interests[i], giver), _slot(given, run.interests[i], taker)
+                        start, stop = given.subscribers_of[run.interests[i]], given.subscribers_of[run.interests[i] + 1]
+                        has_some = graph.place_of[of_giver] != NONE and graph.parts.size[start + graph.place_of[of_giver]] > 0
+                        shared += has_some and of_taker < stop and given.subscribers[of_taker] == taker
+                    if shared > 1:
+                        return UNSURE
                 topic = given.topic_of[partition]
                 for one, change in ((giver, -1), (taker, 1)):
                     replace_by_last(levels, run.plan.size[one], one)
@@ -204,20 +205,6 @@ def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) ->
                 giver = taker
         low, high = _with_members(levels, low, 1), _with_members(levels, high, -1)
     return SURE
-
-
-@inner_kernel
-def _choice(given: Given, run: Run, graph: Graph, giver: int, taker: int) -> bool:
-    """Has the giver partitions of several topics to which the taker subscribes?"""
-    topics = 0
-    for i in range(run.interests_of[giver], run.interests_of[giver + 1]):
-        topic = run.interests[i]
-        slot = _slot(given, topic, giver)
-        if graph.place_of[slot] == NONE or graph.parts.size[given.subscribers_of[topic] + graph.place_of[slot]] == 0:
-            continue
-        other = _slot(given, topic, taker)
-        topics += other < given.subscribers_of[topic + 1] and given.subscribers[other] == taker
-    return topics > 1
 
 
 @inner_kernel

@@ -23,8 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.clients.names import byte_ranks
-from service.clients.standings import Standings
+from service.clients.names import Standings, byte_ranks
 from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.clock import looking
 from service.core.model import NONE, Group, Int32s, Ragged

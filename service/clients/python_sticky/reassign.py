@@ -80,7 +80,21 @@ def even_out(
     before, counts = state.new_owners.copy(), state.counts.copy()
     status, at, moves = SETTLED, NONE, 0
     for step in range(1 if revoked else 0, 2):  # only the free partitions, then all
-        status, at, moves, movements = _reassign(state, undoes, step == 0, work, movements, deadline)
+        # Pass over the partitions until nothing moves (_perform_reassignments). Endless passes are found as in Java's form.
+        passes = moves = 0
+        remembered, records = state.new_owners[:0].copy(), movements
+        while True:
+            if passes & (passes - 1) == 0:
+                if passes > 0:
+                    remembered, records = state.new_owners.copy(), copied(movements)
+            elif np.array_equal(remembered, state.new_owners) and alike(records, movements):
+                status = ENDLESS
+                break
+            status, at, some, movements = _pass(state, undoes, step == 0, work, movements, deadline)
+            passes += 1
+            moves += some
+            if status != SETTLED or some == 0:
+                break
         if status != SETTLED:
             break
     if status == SETTLED and not fresh and moves > 0:
@@ -89,35 +103,6 @@ def even_out(
         if differences(state.counts[taking_part]) >= differences(counts[state.taking_part]):
             put(before, state.new_owners, 0)
     return status, at, moves, work.chance[0]
-
-
-@inner_kernel
-def _reassign(
-    state: State,
-    undoes: bool,  # noqa: FBT001
-    only_free: bool,  # noqa: FBT001
-    work: Workspace,
-    movements: Movements,
-    deadline: Deadline,
-) -> tuple[int, int, int, Movements]:
-    """Passes over the partitions until one moves nothing (_perform_reassignments). Endless ones are found as in Java's form.
-
-    Returns how it ended, the partition at which it threw or one that moves for ever, the moves, the records.
-    """
-    passes = total = 0
-    moved = NONE
-    remembered, records = state.new_owners[:0].copy(), movements
-    while True:
-        if passes & (passes - 1) == 0:
-            if passes > 0:
-                remembered, records = state.new_owners.copy(), copied(movements)
-        elif np.array_equal(remembered, state.new_owners) and alike(records, movements):
-            return ENDLESS, moved, total, movements
-        status, moved, moves, movements = _pass(state, undoes, only_free, work, movements, deadline)
-        passes += 1
-        total += moves
-        if status != SETTLED or moves == 0:
-            return status, moved, total, movements
 
 
 @inner_kernel

@@ -30,8 +30,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from service.clients.names import byte_ranks
-from service.clients.standings import Standings
+from service.clients.names import Standings, byte_ranks
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.assignors.classic.sticky.cooperative import withholding

@@ -13,7 +13,7 @@ from functools import partial
 from service.core.kafka_versions import LATEST
 from service.core.keys import columns
 from service.core.keys.columns import Encoding
-from service.core.partitioners import counting, drawing, explicit, hashing_rule, plugins
+from service.core.partitioners import counting, drawing, explicit, hashing_rule, model
 from service.core.partitioners.allocation import (
     allocate,
     by_hash,
@@ -282,6 +282,6 @@ BUILTINS = (
 # fmt: on
 
 PARTITIONERS: Registry[Partitioner] = Registry(
-    "partitioner", "partition_allocator.partitioners", BUILTINS, partial(plugins.guard, builtins=BUILTINS)
+    "partitioner", "partition_allocator.partitioners", BUILTINS, partial(model.guard, builtins=BUILTINS)
 )
 """Every partitioner by name: this table, then plug-ins (docs/extending.md)."""

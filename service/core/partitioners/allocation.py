@@ -1,4 +1,4 @@
-"""How a question is answered: explicit partitions, the keys' hashes, and the null rule for the other records."""
+"""How a question is answered: explicit partitions, keys' hashes, and the null rule for the other records; and why so."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

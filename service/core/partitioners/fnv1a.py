@@ -30,7 +30,11 @@ def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
         done = in_rows(some, np.uint64(8))
         _mix_pairs(some, data, done, of_some, pairs)
         if not are_hashed(some, done):
-            _mix_rests(some, data, done, of_some)
+            for i in range(len(of_some)):  # what comes after the first ``done`` bytes of each key
+                h = of_some[i]
+                for at in range(np.uint64(some[i]) + done, np.uint64(some[i + 1])):
+                    h = _mixed(h, np.uint32(data[at]))
+                of_some[i] = h
     return hashes.view(np.int32)
 
 
@@ -42,16 +46,6 @@ def _mix_pairs(offsets: Int32s, data: Bytes, end: np.uint64, hashes: UInt32s, pa
         for row in range(fill(offsets, data, begin, end, pairs)):
             for i in range(np.uint64(len(hashes))):
                 hashes[i] = _mixed_word(_mixed_word(hashes[i], words[row, TWO * i]), words[row, TWO * i + ONE])
-
-
-@inner_kernel
-def _mix_rests(offsets: Int32s, data: Bytes, done: np.uint64, hashes: UInt32s) -> None:
-    """Mix in what comes after the first ``done`` bytes of each key."""
-    for i in range(len(hashes)):
-        h = hashes[i]
-        for at in range(np.uint64(offsets[i]) + done, np.uint64(offsets[i + 1])):
-            h = _mixed(h, np.uint32(data[at]))
-        hashes[i] = h
 
 
 @inner_kernel

@@ -1,4 +1,4 @@
-"""Java's hash codes as hashes of keys."""
+"""Java's hash codes as hashes of keys, keys that are numbers themselves, and records without a key."""
 
 from typing import Any
 

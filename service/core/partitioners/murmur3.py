@@ -64,14 +64,6 @@ def _mix(h: np.uint32, k: np.uint32) -> np.uint32:
     return np.uint32(rotl32(h ^ _scramble(k), 13) * np.uint32(5) + np.uint32(0xE6546B64))
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _finish(h: np.uint32, length: np.uint32) -> np.uint32:
-    h = np.uint32(h ^ length)
-    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
-    h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
-    return np.uint32(h ^ (h >> np.uint32(16)))
-
-
 @kernel
 def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool) -> Int32s:  # noqa: FBT001 (a kernel)
     """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n].
@@ -87,7 +79,10 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool
         if not are_hashed(some, done):
             _mix_rests(some, data, done, by_byte, of_some)
         for i in range(len(of_some)):
-            of_some[i] = _finish(of_some[i], np.uint32(some[i + 1] - some[i]))
+            mixed = np.uint32(of_some[i] ^ np.uint32(some[i + 1] - some[i]))
+            mixed = np.uint32((mixed ^ (mixed >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+            mixed = np.uint32((mixed ^ (mixed >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+            of_some[i] = np.uint32(mixed ^ (mixed >> np.uint32(16)))
     return hashes.view(np.int32)
 
 
@@ -158,7 +153,16 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
         if not are_hashed(some, done):
             _mix_ends(some, data, done, h1, h2)
         for i in range(len(of_some)):
-            of_some[i] = _token(h1[i], h2[i], np.uint64(some[i + 1] - some[i]))
+            length = np.uint64(some[i + 1] - some[i])
+            x, y = h1[i] ^ length, h2[i] ^ length
+            x += y
+            y += x
+            token = np.int64(fmix64(x) + fmix64(y))
+            if length == 0:
+                token = _MIN_LONG
+            elif token == _MIN_LONG:
+                token = _MAX_LONG
+            of_some[i] = token
     return tokens
 
 
@@ -192,21 +196,6 @@ def _mix_ends(offsets: Int32s, data: Bytes, done: np.uint64, h1s: UInt64s, h2s: 
         k1, k2 = signed_tail(data, at, end)
         h1s[i] = h1 ^ (rotl64(k1 * _D1, 31) * _D2)
         h2s[i] = h2 ^ (rotl64(k2 * _D2, 33) * _D1)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _token(h1: np.uint64, h2: np.uint64, length: np.uint64) -> np.int64:
-    """The last steps."""
-    h1 ^= length
-    h2 ^= length
-    h1 += h2
-    h2 += h1
-    token = np.int64(fmix64(h1) + fmix64(h2))
-    if length == 0:
-        token = _MIN_LONG
-    elif token == _MIN_LONG:
-        token = _MAX_LONG
-    return token
 
 
 MURMUR3 = Hash("murmur3 x86 32, seed 0", lambda keys, _: murmur3(keys))

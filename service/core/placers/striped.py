@@ -142,13 +142,9 @@ def _model(rack_ids: tuple[str, ...], ids: bytes, rack_numbers: bytes, is_fenced
     return Model(racks, starts, brokers, np.concatenate([np.array(unnamed, np.int32), places[named]]).astype(np.int32))
 
 
-@kernel
 def draw(sizes: Int32s, racks: int, state: RandomState) -> tuple[Int32s, int]:
     """The draws with which a call begins: a start for each list that has brokers, then the rack offset."""
-    offsets = np.zeros(len(sizes), np.int32)
-    for i in range(len(sizes)):
-        if sizes[i] > 0:
-            offsets[i] = next_int_below(state, sizes[i])
+    offsets = np.array([next_int_below(state, size) if size > 0 else 0 for size in sizes.tolist()], np.int32)
     return offsets, int(next_int_below(state, racks)) if racks > 0 else 0
 
 
@@ -174,7 +170,18 @@ def _stripe(
             leader_at = leader_at + 1 if leader_at + 1 < racks else 0
             leader = _next(2 * rack_list[leader_at] + 1, epoch, lists, brokers)
         placement[row, 0] = leader
-        _follow(lists, brokers, rack_list, rack_offset, leader_at, epoch, placement[row])
+        at = rack_offset
+        for replica in range(1, placement.shape[1]):  # the leader's rack is passed over the first time round
+            broker = NONE
+            while broker == NONE:
+                if at == leader_at:
+                    leader_at = NONE
+                else:
+                    broker = _next(2 * rack_list[at] + 1, epoch, lists, brokers)
+                    if broker == NONE:
+                        broker = _next(2 * rack_list[at], epoch, lists, brokers)
+                at = at + 1 if at + 1 < racks else 0
+            placement[row, replica] = broker
         epoch += 1
         rack_offset += 1
 
@@ -185,22 +192,6 @@ def shuffle_all(lists: Lists, brokers: Int32s, rack_list: Int32s, state: RandomS
     shuffle(state, rack_list)
     for i in range(len(lists)):
         shuffle(state, brokers[lists[i, _START] : lists[i, _START] + lists[i, _SIZE]])
-
-
-@inner_kernel
-def _follow(lists: Lists, brokers: Int32s, rack_list: Int32s, at: int, leader_at: int, epoch: int, replicas: Int32s) -> None:
-    """The followers of one partition, into ``replicas[1:]``; the leader's rack is passed over the first time round."""
-    for replica in range(1, len(replicas)):
-        broker = NONE
-        while broker == NONE:
-            if at == leader_at:
-                leader_at = NONE
-            else:
-                broker = _next(2 * rack_list[at] + 1, epoch, lists, brokers)
-                if broker == NONE:
-                    broker = _next(2 * rack_list[at], epoch, lists, brokers)
-            at = at + 1 if at + 1 < len(rack_list) else 0
-        replicas[replica] = broker
 
 
 @inner_kernel

@@ -18,8 +18,8 @@ from service.decisions.budget import Budget, Figures
 from service.decisions.reassignments.question import CurrentCluster, ReassignmentQuestion, id_of, read
 from service.decisions.rows import NAME
 from service.planner.log_dirs.model import DirMoves
-from service.planner.reassignments.batches.model import Batches
 from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.batches.schedule import Batches
 from service.planner.reassignments.conclusions import conclusion
 from service.planner.reassignments.effects import effects, warnings
 from service.planner.reassignments.leaders import Leadership

@@ -26,7 +26,7 @@ from service.decisions.reassignments.rows import (
 )
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, faults_of_balance, topic_leaders
 from service.planner.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
-from service.planner.reassignments.batches.model import BatchLimits, Pace
+from service.planner.reassignments.batches.schedule import BatchLimits, Pace
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Replacements
 from service.planner.reassignments.resources.loads import names_of
 

@@ -20,19 +20,20 @@ decides is dealt in turns, which spreads the partitions of a topic. A claim coun
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from service.core.assignors.coordinator import topic_ids
 from service.core.certificate import Certificate, Objective
 from service.core.clock import reserve_in_turn
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.measures import occurrences, weighted_load
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, Topics, ranks_of
 from service.core.printable import counted
-from service.core.ragged import grouped
+from service.core.ragged import grouped, taken
 from service.planner.balanced.transport import MOST_STEPS, Levels, Limited, Rooms, Routes, levels, ship, ship_within
 from service.planner.balanced.weighing import EVERY_ONE, nearest, weigh
 from service.planner.balanced.weighted import Glance
@@ -365,3 +366,54 @@ def _trade_off(group: Group, assignment: Assignment) -> TradeOff:
     most = float(ratios.max(initial=0))
     stddev = most * float(np.std(ratios / most)) if most else 0.0  # the square of a ratio may be beyond a float
     return TradeOff(int(certificate.moves.value), certificate.load.value, stddev, certificate.load.gap == 0)
+
+
+# ``balanced`` of a consumer group: a broker's assignor knows topics by their ids alone, so topics are in the order of their
+# ids.
+#
+# Brokers that load ``BalancedAssignor`` (brokers/java) assign the same.
+
+
+def assign_by_topic_id(group: Group, max_moves: int | None = None, glance: Glance | None = None) -> Assignment:
+    """``balanced.assign``, with the topics in the order of their ids (Uuid.compareTo)."""
+    ranks = topic_ids(group.topics).ranks
+    if (np.diff(ranks) > 0).all():
+        return assign(group, max_moves, glance)
+    count = group.topics.partitions_count
+    order = np.argsort(ranks).astype(np.int32)
+    moved = taken(Ragged(group.topics.first, np.arange(count, dtype=np.int32)), order)
+    places = ranks_of(moved.values)
+    by_id = replace(
+        group,
+        topics=_reordered(group.topics, order, moved),
+        subscriptions=_mapped(group.subscriptions, ranks),
+        owned=_mapped(group.owned, places),
+    )
+    assignment = assign(by_id, max_moves, glance)
+    holders = np.full(count, NONE, np.int32)
+    holders[moved.values[assignment.rows.values]] = assignment.rows.row_of_each_value()
+    return replace(assignment, rows=grouped(holders, len(group)))
+
+
+def _reordered(topics: Topics, order: Int32s, moved: Ragged) -> Topics:
+    """The topics in another order. moved : Ragged topic → the partitions that were its own before"""
+    partitions = moved.values
+    return replace(
+        topics,
+        names=tuple(topics.names[topic] for topic in order),
+        first=moved.offsets,
+        racks=None if topics.racks is None else taken(topics.racks, partitions),
+        ids=tuple(topics.ids[topic] for topic in order),
+        weights=None if topics.weights is None else topics.weights[partitions],
+        listed=None,
+        unknown=None if topics.unknown is None else topics.unknown[partitions],
+        leader_racks=None if topics.leader_racks is None else topics.leader_racks[partitions],
+    )
+
+
+def _mapped(rows: Ragged, becomes: Int32s) -> Ragged:
+    """The rows with other values; what does not exist, from ``len(becomes)`` on, stays. becomes : int32[topics or partitions]"""
+    values = rows.values.copy()
+    known = values < len(becomes)
+    values[known] = becomes[values[known]]
+    return Ragged(rows.offsets, values)

@@ -70,7 +70,7 @@ class ItemSets(NamedTuple):
 
 
 @kernel
-def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, steps: int) -> None:  # noqa: C901 (a kernel)
+def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, steps: int) -> None:  # noqa: C901, PLR0912, PLR0915 (a kernel)
     """Exchange items so that fewer move, and among as few moves more are near. holders, loads : updated; steps : about so many
 
     Plain-Python twin: tests/reference/balanced_groups.py.
@@ -115,7 +115,23 @@ def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, step
                 improved |= gain > 0
                 _hand(items, offered[0, :ours], given, one, other, holders, loads)
                 _hand(items, offered[1, :theirs], taken, other, one, holders, loads)
-                _relist(holders, one, other, first, following)
+                # Sort the items of the two lists anew into that of their holder.
+                left, right, last = first[one], first[other], np.full(2, NONE, np.int32)
+                first[one] = first[other] = NONE
+                while left != NONE or right != NONE:
+                    if right == NONE or NONE < left < right:
+                        item, left = left, following[left]
+                    else:
+                        item, right = right, following[right]
+                    which = 0 if holders[item] == one else 1
+                    if last[which] == NONE:
+                        first[holders[item]] = item
+                    else:
+                        following[last[which]] = item
+                    last[which] = item
+                for item in last:
+                    if item != NONE:
+                        following[item] = NONE
                 could[one] = _count(places, first[one], following, one)
                 could[other] = _count(places, first[other], following, other)
         passes += 1
@@ -235,28 +251,6 @@ def _hand(items: Items, offered: Int32s, mask: int, source: int, target: int, ho
             holders[offered[place]] = target
             loads[source] -= items.weights[offered[place]]
             loads[target] += items.weights[offered[place]]
-
-
-@inner_kernel
-def _relist(holders: Int32s, one: int, other: int, first: Int32s, following: Int32s) -> None:
-    """Sort the items of two lists anew into that of their holder."""
-    ours, theirs = first[one], first[other]
-    first[one] = first[other] = NONE
-    last = np.full(2, NONE, np.int32)
-    while ours != NONE or theirs != NONE:
-        if theirs == NONE or NONE < ours < theirs:
-            item, ours = ours, following[ours]
-        else:
-            item, theirs = theirs, following[theirs]
-        which = 0 if holders[item] == one else 1
-        if last[which] == NONE:
-            first[holders[item]] = item
-        else:
-            following[last[which]] = item
-        last[which] = item
-    for item in last:
-        if item != NONE:
-            following[item] = NONE
 
 
 @inner_kernel

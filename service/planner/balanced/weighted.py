@@ -186,12 +186,13 @@ def share_out(items: Items, choices: Choices | None, places: Places | None, max_
 
 
 @kernel
-def restore(items: Items, holders: Int32s) -> None:
+def restore(items: Items, holders: Int32s) -> None:  # noqa: C901, PLR0912 (a kernel)
     """Let members exchange partitions of one weight and kind of topic so that owners keep as many as they can.
 
     holders : int32[items]; updated
     """
-    room = np.zeros(len(items.kinds), np.int32)
+    room = np.zeros(len(items.kinds), np.int32)  # how many of the partitions at hand each member has, less those it keeps
+    left = np.empty(len(holders), np.int32)  # the members of those that are not kept
     start = 0
     while start < len(holders):
         stop = start + 1
@@ -205,34 +206,28 @@ def restore(items: Items, holders: Int32s) -> None:
                 while end < len(alike) and items.topics[alike[end]] == items.topics[alike[first]]:
                     room[holders[alike[end]]] += 1
                     end += 1
-                _restore_within(holders, items.owners, alike[first:end], room)
-                for i in range(first, end):
-                    room[holders[alike[i]]] = 0
+                some = alike[first:end]
+                kept = np.zeros(len(some), np.bool_)
+                for i in range(len(some)):
+                    owner = items.owners[some[i]]
+                    if owner != NONE and room[owner] > 0:
+                        room[owner] -= 1
+                        kept[i] = True
+                count = 0
+                for item in some:
+                    member = holders[item]
+                    if room[member] > 0:
+                        room[member] -= 1
+                        left[count] = member
+                        count += 1
+                at = 0
+                for i in range(len(some)):
+                    if kept[i]:
+                        holders[some[i]] = items.owners[some[i]]
+                    else:
+                        holders[some[i]] = left[at]
+                        at += 1
+                for item in some:
+                    room[holders[item]] = 0
                 first = end
         start = stop
-
-
-@inner_kernel
-def _restore_within(holders: Int32s, owners: Int32s, some: Int32s, room: Int32s) -> None:
-    """The same for partitions of one weight and kind of topic. room : int32[members], how many of them each has; counted down"""
-    left = np.empty(len(some), np.int32)  # the members of what is not kept
-    kept = np.zeros(len(some), np.bool_)
-    for i in range(len(some)):
-        owner = owners[some[i]]
-        if owner != NONE and room[owner] > 0:
-            room[owner] -= 1
-            kept[i] = True
-    count = 0
-    for item in some:
-        member = holders[item]
-        if room[member] > 0:
-            room[member] -= 1
-            left[count] = member
-            count += 1
-    at = 0
-    for i in range(len(some)):
-        if kept[i]:
-            holders[some[i]] = owners[some[i]]
-        else:
-            holders[some[i]] = left[at]
-            at += 1

@@ -30,8 +30,8 @@ from service.planner.log_dirs.model import (
     LogDirPlan,
     LogDirs,
 )
-from service.planner.reassignments.batches.model import Batches, BatchLimits
 from service.planner.reassignments.batches.plan import in_batches, plan_in_batches
+from service.planner.reassignments.batches.schedule import Batches, BatchLimits
 from service.planner.reassignments.evenness import band, outside_band, squares
 from service.planner.reassignments.evenness import fewest_bytes as fewest_bytes_as_even
 from service.planner.reassignments.feasibility.feasible import verdict

@@ -10,7 +10,7 @@ from service.core.model import NONE
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
 from service.planner.reassignments import planned as why
-from service.planner.reassignments.batches.model import BatchTiming, Pace
+from service.planner.reassignments.batches.schedule import BatchTiming, Pace
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names, rackless
 from service.planner.reassignments.planned import NAMED, Planned
 from service.planner.reassignments.resources.loads import names_of

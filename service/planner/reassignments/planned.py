@@ -1,4 +1,4 @@
-"""A plan and its figures: what its sentences are made of.
+"""A plan, its moves, each with its reason, and its figures: what its sentences are made of.
 
 Kafka copies a replica from the partition's leader. So a replica that stays on its rack crosses racks all the same, unless it is
 the leader's own: with a replica on each rack, every copy of a follower comes from another rack.
@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from service.core.kernels import borrowing_kernel, inner_kernel, kernel
+from service.core.kernels import inner_kernel, kernel
 from service.core.measures import Load
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted, first_few
-from service.planner.reassignments.batches.model import Batches, BatchTiming, Detour, Pace, Steps
+from service.planner.reassignments.batches.schedule import Batches, BatchTiming, Detour, Pace, Steps
 from service.planner.reassignments.feasibility.start import pairs_of
 from service.planner.reassignments.leaders import Leadership
 from service.planner.reassignments.model import Brokers, Goal, Placements, Plan
@@ -114,7 +114,7 @@ def _with_detours(moves: ReplicaMoves, replicas: Ragged, detours: tuple[Detour, 
 
 
 @kernel
-def _moves(  # noqa: C901, PLR0912 (a kernel)
+def _moves(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     permits: Permits,
     usable: Bools,
@@ -135,7 +135,19 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         left, right = _without(old, new), _without(new, old)
         keeps = permits.keeps[permits.sets[partition]]
-        crowded = _crowded(old, len(new), (keeps, permits.racks, replaced_by), racks_usable[partition])
+        # Does the strict rack rule keep the partition from leaving all replicas that may stay where they are, or are replaced?
+        stay = on_racks = 0
+        homes = np.empty(len(old), np.int32)
+        for broker in old:
+            home = broker if keeps[broker] else replaced_by[broker]
+            if home != NONE:
+                homes[stay] = home
+                new_rack = True
+                for j in range(stay):
+                    new_rack &= permits.racks[homes[j]] != permits.racks[home]
+                stay += 1
+                on_racks += new_rack
+        crowded = min(len(new), racks_usable[partition]) - on_racks > len(new) - min(stay, len(new))
         begin = at
         enough = len(right) >= len(left)
         # Replaced brokers; then targets on the source's rack; then others to be left, and the rest, which may get no target.
@@ -144,7 +156,12 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
                 source = left[i]
                 if source == NONE or (keeps[source] and (turn == _TO_ANY or (turn == _TO_SAME_RACK and not enough))):
                     continue
-                target = _take(right, source, turn, permits.racks, replaced_by)
+                target = NONE
+                for j in range(len(right)):
+                    on_rack = turn != _TO_SAME_RACK or permits.racks[source] == permits.racks[right[j]]
+                    if right[j] != NONE and on_rack and (turn != _TO_REPLACEMENT or replaced_by[source] == right[j]):
+                        target, right[j] = right[j], NONE
+                        break
                 if target == NONE and turn != _REST:
                     continue
                 left[i] = NONE
@@ -172,18 +189,6 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
     return partitions[:at], sources[:at], targets[:at], reasons[:at]
 
 
-@borrowing_kernel
-def _take(right: Int32s, source: int, turn: int, racks: Int32s, replaced_by: Int32s) -> int:
-    """The first of the brokers on the right that may take over from the source in this turn, which goes from there; or NONE."""
-    for j in range(len(right)):
-        on_rack = turn != _TO_SAME_RACK or racks[source] == racks[right[j]]
-        if right[j] != NONE and on_rack and (turn != _TO_REPLACEMENT or replaced_by[source] == right[j]):
-            target = right[j]
-            right[j] = NONE
-            return int(target)
-    return int(NONE)
-
-
 @inner_kernel
 def _without(brokers: Int32s, others: Int32s) -> Int32s:
     """The brokers that are not among the others."""
@@ -197,28 +202,6 @@ def _without(brokers: Int32s, others: Int32s) -> Int32s:
             left[count] = broker
             count += 1
     return left[:count]
-
-
-@inner_kernel
-def _crowded(old: Int32s, factor: int, of_brokers: tuple[Bools, Int32s, Int32s], racks_usable: int) -> bool:
-    """Is it the strict rack rule that keeps the partition from leaving all replicas that may stay where they are?
-
-    of_brokers : keeps, racks and replaced_by; what is replaced stays on the broker that replaces it
-    """
-    keeps, racks, replaced_by = of_brokers
-    stay = on_racks = 0
-    homes = np.empty(len(old), np.int32)
-    for broker in old:
-        home = broker if keeps[broker] else replaced_by[broker]
-        if home != NONE:
-            homes[stay] = home
-            new_rack = True
-            for j in range(stay):
-                new_rack &= racks[homes[j]] != racks[home]
-            stay += 1
-            on_racks += new_rack
-    stay = min(stay, factor)
-    return min(factor, racks_usable) - on_racks > factor - stay
 
 
 NAMED: Final = 3

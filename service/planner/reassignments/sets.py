@@ -1,4 +1,4 @@
-"""The state that the kernels work on, from brokers and placements."""
+"""Replica sets: which brokers may have which partitions, the order of replicas, and the state that the kernels work on."""
 
 from __future__ import annotations
 

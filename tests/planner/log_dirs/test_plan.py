@@ -12,7 +12,7 @@ from service.core.errors import Infeasible, NoPlan, NotFound
 from service.planner.log_dirs import plan as log_dir_plan
 from service.planner.log_dirs.model import DRAINS, EVENS, FREES, WAS_FULL, DirReplicas, LogDirs
 from service.planner.log_dirs.plan import plan_log_dirs
-from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.model import NO_LIMIT, Goal
 from tests.reference.log_dirs import Disk, ways, within_reach
 

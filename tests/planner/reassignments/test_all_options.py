@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidQuestion, NoPlan
 from service.core.model import NONE
 from service.planner.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
-from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.model import NO_LIMIT, Goal
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.planned import DEMOTES, LEADER, moves_of

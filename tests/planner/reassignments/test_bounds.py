@@ -12,8 +12,8 @@ from service.core.clock import limited
 from service.core.errors import NotFound
 from service.planner.reassignments import best_sets
 from service.planner.reassignments.batches import detours
-from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.feasibility import infeasibility
 from service.planner.reassignments.feasibility.feasible import fits
 from service.planner.reassignments.feasibility.infeasibility import explain

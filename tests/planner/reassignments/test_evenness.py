@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NoPlan
-from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.model import NO_LIMIT, Goal
 from service.planner.reassignments.plan import plan
 from tests.planner.reassignments.test_plan import a_cluster, lists_of, questions, some_placements

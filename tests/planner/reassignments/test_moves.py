@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
 from service.core.model import NONE, Ragged
-from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.feasibility.start import keep_and_fill
 from service.planner.reassignments.leaders import elect
 from service.planner.reassignments.model import Goal, Plan, broker_names

@@ -14,8 +14,8 @@ from hypothesis import given
 
 from service.core.errors import InvalidQuestion, NoPlan
 from service.planner.reassignments import BALANCES, OBJECTIVES, best_sets
-from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.leaders import leading
 from service.planner.reassignments.model import Goal
 from service.planner.reassignments.plan import plan

@@ -87,34 +87,6 @@ def tags_of(clients: Sequence[Client], keys: Sequence[str]) -> Tags:
     )
 
 
-@inner_kernel
-def has_all(tags: Tags, client: int, other: int) -> bool:
-    """Has the client all tags of the other one?"""
-    at, stop = tags.first[client], tags.first[client + 1]
-    for i in range(tags.first[other], tags.first[other + 1]):
-        while at < stop and tags.tags[at] < tags.tags[i]:
-            at += 1
-        if at == stop or tags.tags[at] != tags.tags[i]:
-            return False
-    return True
-
-
-@inner_kernel
-def use(tags: Tags, client: int, count: int, used: Bools) -> None:
-    """Note in ``used``, bool[tags], the tags of a client by which tasks are spread.
-
-    count : how many clients have the task. Once it has been on as many as a key has values, the key's tags count anew.
-    """
-    for i in range(tags.first[client], tags.first[client + 1]):
-        key = tags.key_of[tags.tags[i]]
-        if tags.spreads[key]:
-            start, stop = tags.first_of_key[key], tags.first_of_key[key + 1]
-            if stop - start <= count:
-                used[start:stop] = False
-            else:
-                used[tags.tags[i]] = True
-
-
 # Who has which stateful task of a classic Streams group, as arrays, while its leader assigns them.
 
 

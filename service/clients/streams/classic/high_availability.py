@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from service.clients.streams.classic.client import Held, Tags, hand_out, has, has_all, held_by, tags_of
+from service.clients.streams.classic.client import Held, Tags, hand_out, has, held_by, tags_of
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.clients.streams.classic.standbys import (
     ClientQueue,
@@ -202,7 +202,7 @@ def _most_caught_up(held: Held, states: States, task: int, destination: int, may
 
 
 @kernel
-def balance(held: Held, of_active: bool, tags: Tags, deadline: Deadline) -> int:  # noqa: FBT001
+def balance(held: Held, of_active: bool, tags: Tags, deadline: Deadline) -> int:  # noqa: C901, FBT001, PLR0912
     """Move active tasks, or standby tasks: these only to clients that have all tags of the one before.
 
     Returns 0 or OUT_OF_TIME.
@@ -217,30 +217,28 @@ def balance(held: Held, of_active: bool, tags: Tags, deadline: Deadline) -> int:
             for destination in range(clients):
                 if source == destination or not _evens(held, source, destination):
                     continue
-                if of_active or has_all(tags, destination, source):
-                    moved |= _move(held, of_active, source, destination)
+                at, stop, lacks = tags.first[destination], tags.first[destination + 1], False
+                for i in range(tags.first[source], tags.first[source + 1]):  # both ascending
+                    while at < stop and tags.tags[at] < tags.tags[i]:
+                        at += 1
+                    lacks |= at == stop or tags.tags[at] != tags.tags[i]
+                if lacks and not of_active:
+                    continue
+                for task in range(len(held.owners)):
+                    if not (held.owners[task] == source if of_active else held.standby[task, source]):
+                        continue
+                    if not _evens(held, source, destination):
+                        break
+                    if has(held, destination, task):
+                        continue
+                    if of_active:
+                        held.owners[task] = destination
+                    else:
+                        held.standby[task, source], held.standby[task, destination] = False, True
+                    held.counts[source] -= 1
+                    held.counts[destination] += 1
+                    moved = True
     return 0
-
-
-@inner_kernel
-def _move(held: Held, of_active: bool, source: int, destination: int) -> bool:  # noqa: FBT001
-    """Move tasks, ascending, from one client to the other while that evens their loads; returns whether any moved."""
-    moved = False
-    for task in range(len(held.owners)):
-        if not (held.owners[task] == source if of_active else held.standby[task, source]):
-            continue
-        if not _evens(held, source, destination):
-            break
-        if has(held, destination, task):
-            continue
-        if of_active:
-            held.owners[task] = destination
-        else:
-            held.standby[task, source], held.standby[task, destination] = False, True
-        held.counts[source] -= 1
-        held.counts[destination] += 1
-        moved = True
-    return moved
 
 
 @inner_kernel

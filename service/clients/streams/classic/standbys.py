@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from service.clients.streams.classic.client import Held, Tags, has, use
+from service.clients.streams.classic.client import Held, Tags, has
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
@@ -173,11 +173,18 @@ def assign_standbys(held: Held, replicas: int, tags: Tags, order: Int64s, deadli
 def _spread(held: Held, queue: ClientQueue, tags: Tags, task: int, replicas: int) -> int:
     """To clients that differ from those with the task in as many tags as can be; returns how many are left."""
     enter_all(held, queue)
-    used = np.zeros(len(tags.key_of), np.bool_)
+    used = np.zeros(len(tags.key_of), np.bool_)  # the tags by which the task is spread
     able = np.empty(len(held.counts), np.bool_)
     last = held.owners[task]
     for given in range(replicas):
-        use(tags, last, given + 1, used)
+        for i in range(tags.first[last], tags.first[last + 1]):
+            key = tags.key_of[tags.tags[i]]
+            if tags.spreads[key]:
+                start, stop = tags.first_of_key[key], tags.first_of_key[key + 1]
+                if stop - start > given + 1:
+                    used[tags.tags[i]] = True
+                else:  # the task has been on as many clients as the key has values: its tags count anew
+                    used[start:stop] = False
         _have_not(held, task, able)
         for client in range(len(able)):
             for i in range(tags.first[client], tags.first[client + 1]):

@@ -1,4 +1,4 @@
-"""Who comes before whom, and who subscribes to what: what range and roundrobin both begin with."""
+"""Who comes before whom, who subscribes to what, and when racks count: what the classic assignors begin with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -17,7 +17,7 @@ else each topic by itself, among its subscribers.
 A topic that no member subscribes to any more stays with whoever has it, unless all subscribe to the same topics, or no member to
 any topic that exists.
 
-The two cases are in homogeneous.py and heterogeneous.py, the three steps in share_out.py.
+The two cases are ``assign_alike`` and ``assign_unlike``, the three steps are in share_out.py.
 
 Source: org.apache.kafka.coordinator.group.assignor.SimpleAssignor, SimpleHomogeneousAssignmentBuilder and
 SimpleHeterogeneousAssignmentBuilder (every release since 4.2.0).

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.jvm.random import JavaRandom, RandomState, next_int_below
-from service.core.kernels import inner_kernel, kernel
+from service.core.jvm.random import JavaRandom, next_int_below
+from service.core.kernels import kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
 # A seed of java.util.Random that gives some draws.
@@ -50,34 +50,23 @@ def find_seed(sequence: Sequence[tuple[int, int]], gives: Callable[[JavaRandom],
 @kernel
 def _next_seed(bounds: Int32s, values: Int32s, number: int) -> tuple[int, np.uint64]:
     """The next number from ``number`` on whose state gives the draws, and that state; -1 if TRIES are reached."""
-    state = np.empty(1, np.uint64)
+    state, wide = np.empty(1, np.uint64), np.int64(bounds[0])
     for i in range(number, TRIES):
-        first = _state_before(int(bounds[0]), int(values[0]) if values[0] != NONE else i % int(bounds[0]), np.uint64(i))
+        value = values[0] if values[0] != NONE else i % wide
+        mixed = (np.uint64(i) + np.uint64(1)) * _SPREAD
+        choice = np.int64(mixed >> np.uint64(20)) % ((1 << 31) // wide)
+        # Java takes the high bits for a power of two, and the remainder for any other bound.
+        bits = value * ((1 << 31) // wide) + choice if wide & (wide - 1) == 0 else value + wide * choice
+        after = (np.uint64(bits) << np.uint64(17)) | (mixed >> np.uint64(47))
+        first = ((after - np.uint64(_ADDEND)) * _INVERSE) & _MASK  # the state before a nextInt that gives the value
         state[0] = first
-        if _draws(state, bounds, values):
+        for j in range(len(bounds)):
+            drawn = next_int_below(state, bounds[j])
+            if values[j] != NONE and values[j] != drawn:
+                break
+        else:
             return i, first
     return -1, np.uint64(0)
-
-
-@inner_kernel
-def _draws(state: RandomState, bounds: Int32s, values: Int32s) -> bool:
-    for i in range(len(bounds)):
-        drawn = next_int_below(state, bounds[i])
-        if values[i] != NONE and values[i] != drawn:
-            return False
-    return True
-
-
-@inner_kernel
-def _state_before(bound: int, value: int, number: np.uint64) -> np.uint64:
-    """State ``number`` of those before a ``nextInt(bound)`` that gives ``value``."""
-    mixed = (number + np.uint64(1)) * _SPREAD
-    wide = np.int64(bound)
-    choice = np.int64(mixed >> np.uint64(20)) % ((1 << 31) // wide)
-    # Java takes the high bits for a power of two, and the remainder for any other bound.
-    bits = value * ((1 << 31) // wide) + choice if wide & (wide - 1) == 0 else value + wide * choice
-    after = (np.uint64(bits) << np.uint64(17)) | (mixed >> np.uint64(47))
-    return ((after - np.uint64(_ADDEND)) * _INVERSE) & _MASK
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.kernels import kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 from service.core.placers.admin_utils import (
     fill_rack_aware,
@@ -69,7 +68,6 @@ def _draws(cluster: Cluster, placement: Int32s, first_id: int, partition_0_leade
     return misfit(draws, cluster, placement, placed(rows, start, int(shifts[0]))[agreed] if agreed < rows else placement[0], by)
 
 
-@kernel
 def _lengths(racks: Int32s, brokers: int, first_id: int, start: int, shifts: Int32s, positions: Int32s) -> Int32s:
     """int32[shifts], how many of the first rows each shift gives.
 
@@ -78,13 +76,12 @@ def _lengths(racks: Int32s, brokers: int, first_id: int, start: int, shifts: Int
     """
     lengths = np.zeros(len(shifts), np.int32)
     placed = np.empty_like(positions)
-    for i in range(len(shifts)):
+    for i, shift in enumerate(shifts.tolist()):
         if len(racks) > 0:
-            fill_rack_aware(racks, first_id, start, shifts[i], placed)
+            fill_rack_aware(racks, first_id, start, shift, placed)
         else:
-            fill_rack_unaware(brokers, first_id, start, shifts[i], placed)
-        while lengths[i] < len(placed) and (placed[lengths[i]] == positions[lengths[i]]).all():
-            lengths[i] += 1
+            fill_rack_unaware(brokers, first_id, start, shift, placed)
+        lengths[i] = np.append((placed == positions).all(axis=1), False).argmin()
     return lengths
 
 

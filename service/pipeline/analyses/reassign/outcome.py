@@ -30,7 +30,7 @@ from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.analyses.reassign.report import load_summary, report_of
 from service.pipeline.files.errors import WrongTable
 from service.planner.reassignments import RESOURCES
-from service.planner.reassignments.batches.model import Batches
+from service.planner.reassignments.batches.schedule import Batches
 from service.planner.reassignments.model import Brokers, Placements
 from service.report.figures import number
 

@@ -17,8 +17,15 @@ import numpy as np
 from service.core.clock import check_time
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.planner.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
-from service.planner.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
+from service.planner.reassignments.batches.schedule import (
+    MAX_DETOURS,
+    BatchLimits,
+    BatchProgress,
+    Detour,
+    circles,
+    fill_batches,
+    pairs,
+)
 from service.planner.reassignments.model import NO_LIMIT, Brokers, broker_names
 from service.planner.reassignments.sets import Permits, reach
 

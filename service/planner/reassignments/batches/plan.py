@@ -21,8 +21,15 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import taken
 from service.planner.reassignments.batches.detours import fill_with_detours, keeps_rack_rule, with_rows
-from service.planner.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
-from service.planner.reassignments.batches.schedule import BatchProgress, fill_batches
+from service.planner.reassignments.batches.schedule import (
+    Batches,
+    BatchLimits,
+    BatchProgress,
+    Detour,
+    Steps,
+    Traffic,
+    fill_batches,
+)
 from service.planner.reassignments.evenness import least_unevenness, unevenness
 from service.planner.reassignments.leaders import elect, first_of
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, bytes_on

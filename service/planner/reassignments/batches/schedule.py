@@ -15,19 +15,178 @@ Source: van Aardenne-Ehrenfest and de Bruijn, Circuits and Trees in Oriented Lin
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.clock import check_time
 from service.core.errors import InvalidQuestion
-from service.core.kernels import borrowing_kernel, kernel
-from service.core.model import NONE, Int32s, Int64s, Ragged
+from service.core.kernels import kernel
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
 from service.core.ragged import taken
-from service.planner.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
+from service.planner.reassignments import BATCH_ORDERS, BATCH_SECONDS, THROTTLE_UTILIZATION
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on, or_no_limit
 from service.planner.reassignments.sets import Permits, added
+
+# What batches are made of.
+
+MAX_BATCHES: Final = 10_000
+MAX_DETOURS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """What one batch may do; None is no limit.
+
+    moves_per_broker : replicas that a broker receives, and replicas that it gives away
+    moves_per_batch : replicas copied
+    bytes_in_flight : bytes copied
+    order : of the partitions: "largest-first" or "smallest-first", by bytes copied; those that lack replicas in sync are before
+        the others
+    """
+
+    moves_per_broker: int | None = None
+    moves_per_batch: int | None = None
+    bytes_in_flight: int | None = None
+    order: str = BATCH_ORDERS[0]
+
+    def numbers(self) -> tuple[int, int, int]:
+        """The three limits, NO_LIMIT for none."""
+        return or_no_limit(self.moves_per_broker), or_no_limit(self.moves_per_batch), or_no_limit(self.bytes_in_flight)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast Kafka executes batches: what real brokers needed, see docs/reassignments.md.
+
+    throttle_utilization : the share of the throttle that copying reaches
+    batch_seconds : the time that each batch takes besides copying
+    """
+
+    throttle_utilization: float = THROTTLE_UTILIZATION
+    batch_seconds: float = BATCH_SECONDS
+
+
+@dataclass(frozen=True)
+class BatchTiming:
+    """How long batches take.
+
+    throttle : bytes per second: the one asked for, or the one needed if that takes longer than the time asked for
+    seconds : float64[batches] at the throttle, inf for one that never ends; None without a throttle
+    throttle_needed : bytes per second with which all batches take at most the time asked for; None if none was
+    throttle_that_ends : the least with which every batch ends
+    """
+
+    throttle: int | None
+    seconds: Float64s | None
+    throttle_needed: int | None
+    throttle_that_ends: int
+
+    @property
+    def total(self) -> float | None:
+        """Seconds of all batches; None if that is unknown, or one never ends."""
+        return None if self.seconds is None or np.inf in self.seconds else float(self.seconds.sum())
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What each broker sends or receives in each batch; only where it is more than nothing.
+
+    batches, brokers : int32[...]; incoming : bool[...]; amounts : int64[...] bytes; rates : float64[...] bytes per second that
+    producers write meanwhile to what is copied
+    """
+
+    batches: Int32s
+    brokers: Int32s
+    incoming: Bools
+    amounts: Int64s
+    rates: Float64s
+
+    def seconds(self, throttle: float, batches: int, pace: Pace) -> Float64s:
+        """float64[batches], the time that each batch takes at a throttle in bytes per second; inf if it never ends."""
+        left = throttle * pace.throttle_utilization - self.rates
+        each = np.where(left > 0, self.amounts / np.where(left > 0, left, 1.0), np.inf)
+        longest = np.zeros(batches, np.float64)
+        np.maximum.at(longest, self.batches, each)
+        return longest + pace.batch_seconds
+
+    def throttle_for(self, seconds: float, batches: int, pace: Pace) -> int:
+        """The least throttle in bytes per second with which all batches take at most this time. Raises InvalidQuestion."""
+        besides = batches * pace.batch_seconds
+        if besides >= seconds and batches:
+            of_each = f"batch{'es' * (batches != 1)} of {pace.batch_seconds:g} s each"
+            detail = f"Must be more than {besides:g}: {batches} {of_each} beside the copying."
+            raise InvalidQuestion(detail, "limits", "duration_seconds")
+        low, high = 0, 1
+        while self.seconds(high, batches, pace).sum() > seconds and high < 2**62:
+            low, high = high, 2 * high
+        enough = range(low + 1, high)
+        return low + 1 + bisect_left(enough, True, key=lambda throttle: self.seconds(throttle, batches, pace).sum() <= seconds)
+
+    def timing(self, batches: int, pace: Pace, throttle: int | None, seconds: int | None) -> BatchTiming:
+        """How long a number of batches takes at a throttle, and the throttle for a time. Raises InvalidQuestion."""
+        needed = self.throttle_for(seconds, batches, pace) if seconds else None
+        used = max(throttle or 0, needed or 0) or None
+        ends = int(self.rates.max(initial=0.0) / pace.throttle_utilization) + 1
+        return BatchTiming(used, self.seconds(used, batches, pace) if used else None, needed, ends)
+
+
+@dataclass(frozen=True)
+class Detour:
+    """A partition that goes elsewhere first, because a broker of the plan has no room for it yet.
+
+    replicas : int32[...]   where it goes in this batch: the plan's list with other brokers instead of the full ones
+    """
+
+    batch: int
+    partition: int
+    replicas: Int32s
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What each batch changes: batch by batch, in each the partitions in their order.
+
+    partitions, batches : int32[steps]
+    before, after : Ragged step → brokers
+    sources : int32[steps], the broker that each copies from: its leader, or the first live one; NONE if none is
+    """
+
+    partitions: Int32s
+    batches: Int32s
+    before: Ragged
+    after: Ragged
+    sources: Int32s
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of a plan.
+
+    batch_of : int32[partitions]   the batch in which each partition gets its last replicas, or NONE if it does not change
+    detours : those of other batches
+    moves, amounts : int64[batches]   replicas and bytes that each copies
+    """
+
+    batch_of: Int32s
+    detours: tuple[Detour, ...]
+    steps: Steps
+    moves: Int64s
+    amounts: Int64s
+    traffic: Traffic
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> BatchTiming:
+        """How long they take at a throttle in bytes per second, and the throttle for a time. Raises InvalidQuestion."""
+        return self.traffic.timing(len(self), pace, throttle, seconds)
+
+    def cost(self, balance: str) -> int:
+        """What is copied in all. balance : as in Goal"""
+        return int((self.amounts if balance == "bytes" else self.moves).sum())
 
 
 @dataclass
@@ -180,7 +339,7 @@ class _Room(NamedTuple):
 
 
 @kernel
-def _fill(
+def _fill(  # noqa: C901, PLR0915 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],
@@ -217,7 +376,15 @@ def _fill(
         size, copied = sizes[partition], copies[partition]
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         within_limits = moves + copied <= limits[1] and flight + copied * size <= limits[2]
-        if not within_limits or (copied > 0 and not _fits(room, old, new, partition, size)):
+        has_room = within_limits
+        if has_room and copied > 0:
+            for b in new:
+                if b not in old:
+                    has_room &= room.counts[b] < room.most[b] and room.loads[b] + size <= room.capacities[b]
+                    has_room &= room.receives[b] < room.limit and (room.last_into[b] != partition or room.into[b] == 1)
+            for a in old:
+                has_room &= a in new or room.gives[a] < room.limit
+        if not has_room:
             left[lefts] = partition
             lefts += 1
             continue
@@ -246,18 +413,3 @@ def _fill(
     counts += receives
     loads += room.loads - loads_before
     return left[:lefts]
-
-
-@borrowing_kernel
-def _fits(room: _Room, old: Int32s, new: Int32s, partition: int, size: int) -> bool:
-    """Have all brokers room for what the partition moves?"""
-    for b in new:
-        if b not in old:
-            has_room = room.counts[b] < room.most[b] and room.loads[b] + size <= room.capacities[b]
-            in_turn = room.last_into[b] != partition or room.into[b] == 1
-            if room.receives[b] >= room.limit or not has_room or not in_turn:
-                return False
-    for a in old:  # noqa: SIM110 (a kernel)
-        if a not in new and room.gives[a] >= room.limit:
-            return False
-    return True

@@ -1,4 +1,4 @@
-"""Sets that keep all hard rules and copy as little as they can; or the reason why there are none."""
+"""Sets that keep all hard rules and copy as little as they can, or the reason why there are none; and pins."""
 
 from dataclasses import dataclass, replace
 

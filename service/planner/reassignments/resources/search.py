@@ -1,4 +1,4 @@
-"""Sets and leaders that even out several resources: from a goal to the arrays of ``balance``, and back."""
+"""Sets and leaders that even out several resources, by moves of replicas, changes of leaders, and swaps of two replicas."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from service.core.kernels import borrowing_kernel, kernel
-from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.planner.reassignments.feasibility.feasible import bytes_of_brokers
 from service.planner.reassignments.feasibility.start import spare_leaders
@@ -135,24 +135,18 @@ def _move(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], following:
                 return MORE
             partition, after = s.row_of[place], s.after[place]
             s.work[0] += GAIN * len(r.step)
-            if rule[0] > 0 or _may_gain(r, rule, partition, a, flattest):
+            role = int(r.leaders[partition] == a)
+            moved = led = 0.0  # the most that the replica, and the leader alone, could gain anywhere
+            for k in range(r.columns[rule[0], 0], r.columns[rule[0], 1] if rule[0] == 0 else 0):
+                fall = slope(r, rule[0], a, k) - flattest[k]
+                moved += fall * r.parts[role, partition, k]
+                led += fall * (r.parts[1, partition, k] - r.parts[0, partition, k])
+            if rule[0] > 0 or max(moved, led if role == 1 else 0.0) >= rule[2] * FREE:
                 taken[0] += _best_step(s, r, rule, partition, a, targets[:count])
             place = after
         following[0], following[1] = a + 1, _START
     looked_at[0] += s.work[0]
     return DONE
-
-
-@borrowing_kernel
-def _may_gain(r: Resources, rule: tuple[int, int, float], partition: int, a: int, flattest: Float64s) -> bool:
-    """Could the partition's replica on a, or its leader there, gain enough anywhere? flattest : the least slope of a target"""
-    role = int(r.leaders[partition] == a)
-    moved = led = 0.0
-    for k in range(r.columns[rule[0], 0], r.columns[rule[0], 1]):
-        fall = slope(r, rule[0], a, k) - flattest[k]
-        moved += fall * r.parts[role, partition, k]
-        led += fall * (r.parts[1, partition, k] - r.parts[0, partition, k])
-    return max(moved, led if role == 1 else 0.0) >= rule[2] * FREE
 
 
 @borrowing_kernel

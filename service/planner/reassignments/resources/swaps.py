@@ -1,4 +1,4 @@
-"""Swaps of two replicas that even out several resources, see ``balance``, or leave them as even and on their racks."""
+"""The state of a search that evens out several resources (``search``), and its swaps of two replicas."""
 
 from typing import Final, NamedTuple
 

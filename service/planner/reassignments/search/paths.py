@@ -187,7 +187,7 @@ def relieve(s: ReplicaSets) -> int:
 
 
 @kernel
-def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) -> int:  # noqa: C901 (a kernel)
+def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) -> int:  # noqa: C901, PLR0912 (a kernel)
     """Lower the sum of squares of replicas ÷ weight by paths of at most this cost each. DONE or MORE.
 
     ideal : int64[brokers]   about the replicas of each at the optimum: as long as both ends are on either side of it, several
@@ -227,7 +227,22 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
         while sink != NONE:
             if not carry_out(s, path_to(sink, previous)):
                 key[sink] = FAR
-            sink = _next_sink(s, source, most_cost, ideal, key, previous)
+            # Another path of the same search that is still there, as long as both ends are on either side of the ideal.
+            sink = int(NONE)
+            while sink == NONE and s.loads[source] > ideal[source]:
+                sink = _best_sink(s, source, most_cost, ideal, key)
+                if sink == NONE:
+                    break
+                if s.loads[sink] >= ideal[sink]:
+                    sink = int(NONE)
+                    break
+                broker, cost = sink, key[sink] >> COST_BIT
+                while previous[broker] != NONE:
+                    cost -= s.cheapest[previous[broker], broker]
+                    broker = previous[broker]
+                if cost != 0:  # of the path as it is now
+                    key[sink] = FAR
+                    sink = int(NONE)
     return MORE
 
 
@@ -255,23 +270,6 @@ def _best_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: 
         if better:
             sink = b
     return sink
-
-
-@borrowing_kernel
-def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: Int64s, previous: Int32s) -> int:
-    """The sink of another path of the same search that is still there, as long as both ends are on either side of the ideal."""
-    while s.loads[source] > ideal[source]:
-        sink = _best_sink(s, source, most_cost, ideal, key)
-        if sink == NONE or s.loads[sink] >= ideal[sink]:
-            break
-        broker, cost = sink, key[sink] >> COST_BIT
-        while previous[broker] != NONE:
-            cost -= s.cheapest[previous[broker], broker]
-            broker = previous[broker]
-        if cost == 0:  # of the path as it is now
-            return sink
-        key[sink] = FAR
-    return int(NONE)
 
 
 @kernel

@@ -100,15 +100,8 @@ def even_out_topics(s: ReplicaSets, topics: Int32s) -> None:
         np.zeros((2, brokers, brokers), np.int32),
     )
     np.add.at(t.counts, (topics[s.row_of], s.members), 1)
-    _list_changed(s, t)
-    progress = np.zeros(3, np.int64)
+    progress = np.zeros(4, np.int64)
     in_turns(s, lambda: _swap(s, t, progress), MOST)
-
-
-@kernel
-def _list_changed(s: ReplicaSets, t: _Topics) -> None:
-    for partition in range(len(s.offsets) - 1):
-        _enlist(s, t, partition)
 
 
 @borrowing_kernel
@@ -143,9 +136,14 @@ def _count_leavers(s: ReplicaSets, t: _Topics, partition: int, change: int) -> N
 def _swap(s: ReplicaSets, t: _Topics, progress: Int64s) -> int:
     """Make swaps until none improves anything. DONE or MORE.
 
-    progress : int64[3]   the topic, the next of its partitions, and how many topics in a row had no swap; kept between calls
+    progress : int64[4]   the topic, the next of its partitions, how many topics in a row had no swap, and whether the partitions
+        are listed; kept between calls
     """
     topics = len(t.offsets) - 1
+    if progress[3] == 0:
+        for partition in range(len(s.offsets) - 1):
+            _enlist(s, t, partition)
+        progress[3] = 1
     while progress[2] < topics:
         topic, swapped, least = progress[0], True, np.inf
         while progress[1] < t.offsets[topic + 1] - t.offsets[topic]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.conformance.coordinator_groups import change
+from service.conformance.groups import change_of_coordinator
 from service.core.assignors.consumer.uniform import uniform
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.kafka_versions import LATEST
@@ -69,7 +69,7 @@ def test_agrees_with_the_real_class_on_groups_that_live_on(release, assign, body
     for _ in range(4):
         answer = group_coordinator(release).assign(KAFKA, body)["assignments"]
         assert assigned(body, assign) == in_order(flat(answer))
-        body = change(random, body, answer)
+        body = change_of_coordinator(random, body, answer)
 
 
 def example(*members):

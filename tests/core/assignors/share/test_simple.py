@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.conformance.coordinator_groups import change
+from service.conformance.groups import change_of_coordinator
 from service.core.assignors.share import simple
 from service.core.errors import InvalidQuestion
 from tests.reference import server_assignors as reference
@@ -49,7 +49,7 @@ def test_agrees_with_the_real_class_on_groups_that_live_on(body, random):
     for _ in range(4):
         answer = group_coordinator().assign(KAFKA, body)["assignments"]
         assert assigned(body) == in_order(flat(answer))
-        body = change(random, body, answer)
+        body = change_of_coordinator(random, body, answer)
 
 
 @pytest.mark.slow

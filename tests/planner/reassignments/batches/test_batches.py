@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion, NoPlan
 from service.core.model import NONE
-from service.planner.reassignments.batches.model import BatchLimits, Pace, Traffic
 from service.planner.reassignments.batches.plan import in_batches, plan_in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits, Pace, Traffic
 from service.planner.reassignments.model import NO_LIMIT, Goal
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.planned import LEADER, WAS_FULL, moves_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from service.core.errors import Infeasible
-from service.planner.reassignments.batches.model import BatchLimits
 from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.evenness import band
 from service.planner.reassignments.model import Goal
 from service.planner.reassignments.plan import frontier, plan

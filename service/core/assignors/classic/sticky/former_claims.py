@@ -125,7 +125,13 @@ def read_claims_2_8(group: Group, *, cooperative: bool) -> Claims:
     if claims.first_differing == NONE:
         counting = claims.topics[claims.topic_of]
         newest = group.generations == group.generations.max(initial=NONE)
-        owners, contested = _only_claimants(newest, owned.offsets, owned.values, counting)
+        claims_of = owned.row_of_each_value()
+        counted = newest[claims_of] & counting[owned.values]
+        claimed = owned.values[counted]
+        contested = np.bincount(claimed, minlength=len(counting)) > 1
+        owners = np.full(len(counting), NONE, np.int32)
+        owners[claimed] = claims_of[counted]
+        owners[contested] = NONE
         return replace(claims, owners=owners, contested=contested, listed=_kept_lists(owned, owners, contested))
     read_twice = np.zeros(len(group), np.bool_)
     read_twice[claims.order[: np.flatnonzero(claims.order == claims.first_differing)[0]]] = True
@@ -269,24 +275,6 @@ def _settle_by_last_claim(
                 else:
                     return owners, contested, int(partition)
     return owners, contested, NONE
-
-
-@kernel
-def _only_claimants(newest: Bools, owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, Bools]:
-    """The owner of each partition, the only one of the ``newest`` members that claims it; and whether several do.
-
-    newest : bool[members]; counting : bool[partitions]
-    """
-    owners = np.full(len(counting), NONE, np.int32)
-    contested = np.zeros(len(counting), np.bool_)
-    for member in range(len(newest)):
-        for i in range(owned_of[member], owned_of[member + 1] if newest[member] else 0):
-            partition = owned[i]
-            if contested[partition] or not counting[partition]:
-                continue
-            contested[partition] = owners[partition] != NONE
-            owners[partition] = member if owners[partition] == NONE else NONE
-    return owners, contested
 
 
 @kernel

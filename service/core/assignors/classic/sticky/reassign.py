@@ -171,8 +171,12 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
             topic = state.topic_of[partition]
             pair = opposite(movements, topic, partition, owner, to)
             moved = partition if pair == NONE else first_of(movements, pair)  # getTheActualPartitionToBeMoved
-            if size == 0:
-                size = _gather(state, start, stop, heap, where)
+            if size == 0:  # make a heap of the subscribers that take part
+                for i in range(start, stop):
+                    if state.taking_part[state.subscribers[i]]:
+                        heap[size] = state.subscribers[i]
+                        size += 1
+                heapify(heap, size, where, state.keys)
             movements = shift(state, movements, heap[:size], where, topic, moved, to)
             fewest = heap[0]
             moves += 1
@@ -193,18 +197,6 @@ def shift(state: State, movements: Movements, heap: Int32s, where: Int32s, topic
     if where[to] < len(heap) and heap[where[to]] == to:
         sift_down(heap, len(heap), where, state.keys, where[to])
     return movements
-
-
-@inner_kernel
-def _gather(state: State, start: int, stop: int, heap: Int32s, where: Int32s) -> int:
-    """Make a heap of the topic's subscribers that take part, subscribers[start:stop]; returns their number."""
-    size = 0
-    for i in range(start, stop):
-        if state.taking_part[state.subscribers[i]]:
-            heap[size] = state.subscribers[i]
-            size += 1
-    heapify(heap, size, where, state.keys)
-    return size
 
 
 @borrowing_kernel

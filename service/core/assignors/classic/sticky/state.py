@@ -1,4 +1,4 @@
-"""Who owns what so far: the state that the steps of the general sticky algorithm (sticky/general.py) share."""
+"""The state that the steps of the general sticky algorithm share (sticky/general.py), and the step that fills it up."""
 
 from typing import Final, NamedTuple
 

@@ -1,6 +1,6 @@
 """The group coordinator's UniformAssignor, the default of consumer groups (KIP-848): as even as can be, then as few moves.
 
-Where all members subscribe to the same topics, homogeneous.py answers, else heterogeneous.py. Racks play no part.
+Where all members subscribe to the same topics, ``assign_alike`` answers, else heterogeneous.py. Racks play no part.
 
 Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor.
 """
