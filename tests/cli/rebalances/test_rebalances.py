@@ -18,6 +18,8 @@ from tests.support.golden import CHOICE
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SAMPLES = CHOICE / "descriptions"
 
 BODY: dict[str, Any] = {

@@ -89,7 +89,7 @@ def test_nothing_gets_worse_in_a_growing_cluster() -> None:
 def test_several_resources_are_as_even_where_replicas_stay_on_their_rack() -> None:
     """By priority, and the sum of weighted ones; no leader less is led, and nothing more is copied."""
     fewer = 0
-    for seed in range(150):
+    for seed in range(75):
         question = with_resources(growing(seed), np.random.default_rng(seed))
         brokers, placements, goal, _ = question
         try:
