@@ -46,34 +46,35 @@ WORDS: Final = 3
 
 SOURCES: Final = {
     "/v1/reassignments": (
-        "planner.reassignments.conclusions", "planner.reassignments.effects", "planner.reassignments.model",
-        "decisions.reassignments.answer",
+        "service.planner.reassignments.conclusions", "service.planner.reassignments.effects",
+        "service.planner.reassignments.model", "service.decisions.reassignments.answer",
     ),
-    "/v1/reassignments:lint": ("planner.reassignments.lint",),
-    "/v1/placement-checks": ("planner.placement_checks",),
-    "/v1/placement-audits": ("planner.placement_audits",),
-    "/v1/replica-placements": ("decisions.placements.answer", "core.measures"),
-    "/v1/log-dir-plans": ("planner.log_dirs.effects",),
-    "/v1/partition-count-plans": ("planner.sizing.conclusions", "planner.sizing.plans"),
-    "/v1/partitioner-fingerprints": ("planner.attribution.conclusions",),
-    "/v1/partitioner-comparisons": ("decisions.comparisons",),
-    "/v1/co-partitionings": ("decisions.co_partitionings",),
-    "/v1/keyless-distributions": ("decisions.keyless",),
-    "/v1/group-assignments": ("decisions.groups.conclusions", "decisions.groups.answer"),
-    "/v1/member-count-plans": ("decisions.member_counts.conclusions",),
-    "/v1/group-rebalances": ("decisions.rebalances.conclusions",),
+    "/v1/reassignments:lint": ("service.planner.reassignments.lint",),
+    "/v1/placement-checks": ("service.planner.placement_checks",),
+    "/v1/placement-audits": ("service.planner.placement_audits",),
+    "/v1/replica-placements": ("service.decisions.placements.answer", "service.core.measures"),
+    "/v1/log-dir-plans": ("service.planner.log_dirs.effects",),
+    "/v1/partition-count-plans": ("service.planner.sizing.conclusions", "service.planner.sizing.plans"),
+    "/v1/partitioner-fingerprints": ("service.planner.attribution.conclusions",),
+    "/v1/partitioner-comparisons": ("service.decisions.comparisons",),
+    "/v1/co-partitionings": ("service.api.co_partitionings",),
+    "/v1/keyless-distributions": ("service.api.keyless",),
+    "/v1/group-assignments": ("service.decisions.groups.answer",),
+    "/v1/member-count-plans": ("service.decisions.member_counts.conclusions",),
+    "/v1/group-rebalances": ("service.decisions.rebalances.conclusions",),
     "/v1/group-histories": (
-        "histories.conclusions", "histories.patterns", "histories.checks", "histories.otherwise", "histories.clocks",
+        "service.histories.conclusions", "service.histories.patterns", "service.histories.checks",
+        "service.histories.otherwise", "service.histories.clocks",
     ),
-    "/v1/connect-assignments": ("decisions.connect",),
-    "/v1/streams-assignments": ("decisions.streams.answer",),
-    "/v1/descriptions": ("descriptions.answers",),
-    "upgrade": ("descriptions.upgrades",),
-    "verify": ("live.findings",),
-    "fleet": ("pipeline.analyses.fleet.conclusions",),
-    "mismatch": ("pipeline.analyses.mismatch.conclusions",),
-    "load": ("pipeline.spark.load.conclusions",),
-    "offsets": ("pipeline.spark.offsets.conclusions",),
+    "/v1/connect-assignments": ("service.decisions.connect",),
+    "/v1/streams-assignments": ("service.decisions.streams.answer",),
+    "/v1/descriptions": ("service.descriptions.answers",),
+    "upgrade": ("service.descriptions.upgrades",),
+    "verify": ("service.live.findings",),
+    "fleet": ("service.pipeline.analyses.fleet.conclusions",),
+    "mismatch": ("service.pipeline.analyses.mismatch.conclusions",),
+    "load": ("service.pipeline.spark.load.conclusions",),
+    "offsets": ("service.pipeline.spark.offsets.conclusions",),
 }  # fmt: skip
 """The modules that make the sentences of a family; a path of the API, or a command."""
 
@@ -143,7 +144,7 @@ def templates(family: str) -> dict[str, list[str]]:
     """The texts of a family's modules in which values are filled in, and their parts between the values, in lower case."""
     found = {}
     for name in SOURCES[family]:
-        source = Path(str(import_module(f"service.{name}").__file__)).read_text(encoding="utf-8")
+        source = Path(str(import_module(name).__file__)).read_text(encoding="utf-8")
         for text in _texts(ast.parse(source)):
             if len(re.findall(r"(?<!\S)[A-Za-z]{2,}", text.replace("{}", " "))) >= WORDS:
                 found[text] = text.lower().split("{}")
@@ -162,14 +163,17 @@ def says(line: str, parts: list[str]) -> bool:
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
-    """Every text but docstrings, what is raised, and parts of other texts; {} for a value."""
+    """Every text but docstrings, what is raised, what describes the API, and parts of other texts; {} for a value."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             continue
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in (
             "InvalidQuestion",
             "check",
+            "Operation",
         ):
+            continue
+        if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "").endswith("Schema") for base in node.bases):
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield re.sub(r"{\w*}", "{}", node.value)
