@@ -1,19 +1,14 @@
 """How good an answer is: skew, load of brokers, traffic between zones, and how good any answer could be."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.frozen import frozen
 from service.core.kernels import brief_kernel, kernel
 from service.core.model import NONE, Bools, Cluster, Float64s, Group, Int32s, Int64s, Ragged, distinct
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 # How evenly a placement loads brokers and racks: what every answer, page and judge says about the load of one.
 

@@ -5,13 +5,12 @@ kafka-python needs a further package for each codec but gzip. ``install`` puts A
 Source: org.apache.kafka.common.compress, and org.xerial.snappy.SnappyInputStream for the blocks of Snappy.
 """
 
-from __future__ import annotations
-
 import struct
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from kafka import KafkaConsumer, TopicPartition, codec
@@ -20,9 +19,6 @@ from kafka.record import default_records, legacy_records
 
 from service.live.client import ClusterClient, reason
 from service.live.errors import ClusterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES: Final = 16

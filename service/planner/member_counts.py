@@ -3,24 +3,19 @@
 24 partitions among 9, 10 or 11 members: one of them has 3, as among 8. So 9, 10 and 11 do not *gain*; 12 does.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.clock import check_time
 from service.core.measures import ZoneTraffic, zone_traffic
+from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.planner.rebalances import final_rows, movement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from service.core.assignors import Assignor
-    from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""
@@ -38,7 +33,7 @@ class LoadBounds:
     is_unbounded: bool = False
 
     @classmethod
-    def of(cls, group: Group) -> LoadBounds:
+    def of(cls, group: Group) -> "LoadBounds":
         """The weights of a group, all known."""
         weights = np.ones(group.topics.partitions_count) if group.topics.weights is None else group.topics.weights
         return cls(weights, weights)

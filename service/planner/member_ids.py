@@ -8,17 +8,13 @@ Which ids will be drawn is not known. Here each is a hash of a seed, the number 
 have other ids, and the same question has the same ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import urlsafe_b64encode
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Sequence
+from typing import Final
 from uuid import UUID
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 CLIENT_IDS: Final = {
     "librdkafka": "rdkafka",

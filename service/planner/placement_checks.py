@@ -13,10 +13,9 @@ replication-factor note     another number of replicas than most partitions have
 ================== ======== ============================================================================================
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,12 +25,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s, distinct
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
 from service.planner.reassignments.leaders import leaders_now
-from service.planner.reassignments.model import GIVE_RACKS, broker_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from service.planner.reassignments.model import Brokers, Placements
+from service.planner.reassignments.model import GIVE_RACKS, Brokers, Placements, broker_names
 
 SEVERITIES: Final = {
     "unavailable": "error",

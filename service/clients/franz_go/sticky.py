@@ -21,12 +21,11 @@ out what is certain all the same:
 Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 from math import factorial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +39,6 @@ from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Who certainly gets which free partition if all members subscribe to all topics, and racks do not count.
 #

@@ -16,14 +16,14 @@ Source: StickyPartitionAssignor and CooperativeStickyAssignor (kafka-python 3.0.
 Plain-Python twin: tests/reference/clients/python_sticky.py.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.clients.names import by_bytes, byte_ranks
+from service.clients.python_sticky import Library
 from service.clients.python_sticky.reassign import THROWN, even_out
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.claims import from_the_fullest
@@ -37,12 +37,6 @@ from service.core.clock import check_time, current_deadline, in_time, reserve_in
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, first_occurrences
 from service.core.ragged import ascending, grouped, rows_and_places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from service.clients.python_sticky import Library
-
 
 # What the members of a sticky group say that they own, as kafka-python and aiokafka read it.
 #
@@ -152,12 +146,12 @@ def _assignment(group: Group, library: Library, made_of: Callable[[Int32s, Int32
     return replace(common, left_open=LeftOpen(np.flatnonzero(~alike).astype(np.int32), because, of_run))
 
 
-def _orders(group: Group, library: Library, setting: _Setting) -> list[bool]:
+def _orders(group: Group, library: Library, setting: "_Setting") -> list[bool]:
     """In which orders the partitions may be gone through: from the fullest member on, topic by topic, or either."""
     return [setting.equal, False] if setting.equal and not library.sorts and len(group.topics) > 1 else [setting.equal]
 
 
-def _runs(group: Group, library: Library, setting: _Setting) -> Iterator[Int32s]:
+def _runs(group: Group, library: Library, setting: "_Setting") -> Iterator[Int32s]:
     """The member of each partition in every run that may be different: int32[partitions] each."""
     hashes = np.arange(group.topics.partitions_count, dtype=np.int32)
     orders, chances = _orders(group, library, setting), 0

@@ -16,18 +16,14 @@ previous standby member among all that do not have the task, where 4.3.1 gives u
 account the offsets that members report.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup
 from service.core.clock import check_time
 from service.core.jvm.ordering import in_hash_order
 from service.core.jvm.priority_queue import PriorityQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 TIMED: Final = 1_000
 """Tasks between two looks at the clock."""
@@ -76,8 +72,8 @@ class _Release:
     """
 
     computes: bool
-    previous: Callable[[_Run], dict[int, list[int]]]
-    find: Callable[[_Run, list[int], int | None], int | None]
+    previous: "Callable[[_Run], dict[int, list[int]]]"
+    find: "Callable[[_Run, list[int], int | None], int | None]"
 
 
 class _Run:

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, hash_codes
+from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.partitioners.model import HASH_BITS, Answer, Partitioner, Question
 from service.core.printable import counted
-
-if TYPE_CHECKING:
-    from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 
 
 def allocate(partitioner: Partitioner, question: Question) -> Answer:

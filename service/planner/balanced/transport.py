@@ -14,12 +14,11 @@ member's room at the price before more than all moves along it. A flow is cheape
 the three one by one. Where moves are limited (``limited``), a move costs as much as several of the latter.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,9 +28,6 @@ from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped_arrays
 from service.planner.flows import Edges, augment, cost, dual_bound, fill, network
 from service.planner.kinds import Claimed, Kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # How much each member must read in the most even assignment.
 #
@@ -134,7 +130,7 @@ class Rooms:
     tie: int | None = None
 
     @classmethod
-    def of_levels(cls, bounds: Levels) -> Rooms:
+    def of_levels(cls, bounds: Levels) -> "Rooms":
         """A member of level l has l partitions or l - 1."""
         return cls(np.stack([np.maximum(bounds.members - 1, 0), bounds.members > 0]).astype(np.int64), np.array([0, 1]))
 
@@ -179,7 +175,7 @@ class Routes:
     racks_matter: bool
 
     @classmethod
-    def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> Routes:
+    def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> "Routes":
         """The ways of a group's partitions. bounds : only to members of a topic's level; None: to any that subscribe"""
         levels = None if bounds is None else (bounds.topics, bounds.members)
         some = Claimed.of(group, order, kinds, levels, racks_matter=racks_matter)
@@ -214,7 +210,7 @@ class _Nodes(NamedTuple):
     sink: int
 
     @classmethod
-    def of(cls, routes: Routes) -> _Nodes:
+    def of(cls, routes: Routes) -> "_Nodes":
         """The nodes of a network."""
         kinds, some = routes.kinds, routes.some
         stops, keepers, member_kinds = len(routes.stops), len(routes.keeping), len(kinds.counts)

@@ -1,9 +1,6 @@
 """The best sets for a goal: those to start from, improved in the order of the goal, and brought below ``capacity_bytes``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +8,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.planner.reassignments.evenness import band, squares
 from service.planner.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits, packed
 from service.planner.reassignments.feasibility.packing import PACKED, Effort
+from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.resources.search import even_out_replicas
 from service.planner.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
 from service.planner.reassignments.search.exchanges import ReplicaSets, in_turns
@@ -19,9 +17,6 @@ from service.planner.reassignments.search.same_rack import Swaps, stay_on_racks
 from service.planner.reassignments.search.topic_balance import even_out_topics
 from service.planner.reassignments.search.trade import Curve, Record, even_out_freely, trade
 from service.planner.reassignments.sets import copied, in_order
-
-if TYPE_CHECKING:
-    from service.planner.reassignments.model import Brokers, Goal, Placements
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class Search:
     points: int = 1
 
     @classmethod
-    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, *, whole_curve: bool = False) -> Search:
+    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, *, whole_curve: bool = False) -> "Search":
         """whole_curve : whether every point is kept"""
         chosen = placements.chosen()
         chosen = chosen[np.argsort(placements.bytes_of_each()[chosen], kind="stable")]

@@ -6,10 +6,7 @@ A demoted broker leads no partition that another broker can lead, and is the las
 first replica of a list that is in sync when a leader fails.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +14,11 @@ from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.planner.reassignments.feasibility.start import enough, held
+from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.search.exchanges import ReplicaSets, link, list_exchanges
 from service.planner.reassignments.search.paths import improve
 from service.planner.reassignments.search.topic_balance import even_out_topics
 from service.planner.reassignments.sets import added, in_sync_after, leader_state
-
-if TYPE_CHECKING:
-    from service.planner.reassignments.model import Brokers, Goal, Placements
-
 
 # Who leads each partition, now and once a plan is executed, and what has no leader to copy from.
 #
@@ -51,7 +45,7 @@ class Leadership:
     stuck: Int32s
 
     @classmethod
-    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, then: Ragged) -> Leadership:
+    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, then: Ragged) -> "Leadership":
         """Who leads before and after a plan. then : Ragged partition → brokers, those of the plan"""
         before, first, count = placements.replicas, then.firsts(), len(placements)
         now, known = leaders_now(brokers, placements), placements.leaders is not None

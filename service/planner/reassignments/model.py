@@ -4,11 +4,10 @@ Brokers are indices into ``Brokers``, partitions are indices into ``Placements``
 preferred leader, and counts as its leader.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, R
 from service.core.printable import first_few
 from service.core.ragged import taken, transposed
 from service.planner.reassignments import OBJECTIVES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NAMED: Final = 10
 """Brokers that one sentence names at most."""
@@ -69,7 +65,7 @@ class Brokers:
         return len(self.cluster)
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Brokers:
+    def of(cls, cluster: Cluster) -> "Brokers":
         """The brokers of a cluster, all with the same weight and without limits."""
         count = len(cluster)
         unlimited, none, nobody = np.full(count, NO_LIMIT, np.int64), np.zeros(count, np.bool_), np.full(count, NONE, np.int32)
@@ -236,7 +232,7 @@ class Goal:
     max_bytes: int | None = None
 
     @classmethod
-    def of(cls, objective: str | None, **rest: Any) -> Goal:
+    def of(cls, objective: str | None, **rest: Any) -> "Goal":
         """A goal whose objective somebody may have left out: then "even" if only that goes with the rest."""
         between = any(rest.get(name) is not None for name in ("tolerance", "max_moves", "max_bytes"))
         return cls(objective or OBJECTIVES[between], **rest)
@@ -356,7 +352,7 @@ class Replacements:
     may: Bools
 
     @classmethod
-    def of(cls, brokers: Brokers, placements: Placements, racks_rule: str) -> Replacements:
+    def of(cls, brokers: Brokers, placements: Placements, racks_rule: str) -> "Replacements":
         """A new broker may replace one that is gone unless its rack has another replica of a partition of that one.
 
         racks_rule : as in Goal; with "none", and without racks, any may

@@ -1,16 +1,13 @@
 """A timeline and its rebalances, as dataclasses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from service.core.assignors import Assignor
-    from service.core.measures import Spread, ZoneTraffic
-    from service.core.model import Bools, Float64s, Group, Int32s, Ragged
-    from service.planner.rebalances import Movement
+from service.core.assignors import Assignor
+from service.core.measures import Spread, ZoneTraffic
+from service.core.model import Bools, Float64s, Group, Int32s, Ragged
+from service.planner.rebalances import Movement
 
 SLOW_IF_MIXED: Final = ("sticky", "cooperative-sticky")
 """The assignors that search where members subscribe to different topics."""
@@ -168,11 +165,11 @@ class Idle:
     most_longest_ms: int = 0
 
     @classmethod
-    def exactly(cls, sum_ms: int, longest_ms: int) -> Idle:
+    def exactly(cls, sum_ms: int, longest_ms: int) -> "Idle":
         """Idle times that could not have been shorter or longer."""
         return cls(sum_ms, longest_ms, sum_ms, longest_ms, sum_ms, longest_ms)
 
-    def with_more(self, more: Idle) -> Idle:
+    def with_more(self, more: "Idle") -> "Idle":
         """These and others."""
         return Idle(
             self.sum_ms + more.sum_ms,

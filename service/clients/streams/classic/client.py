@@ -1,17 +1,13 @@
 """A client of a classic Streams group, as its leader sees it (ClientState)."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 @dataclass(eq=False)

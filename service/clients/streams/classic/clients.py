@@ -6,22 +6,17 @@ subtopologies in the order of their numbers.
 Source: org.apache.kafka.streams.processor.internals.assignment.ClientState, ConstrainedPrioritySet (4.3.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.clients.streams.classic.client import Client
+from service.clients.streams.classic.racks import RackCosts
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsTopology
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
+from service.core.model import Int32s, Int64s
 from service.core.registry import Strategy
-
-if TYPE_CHECKING:
-    from service.clients.streams.classic.client import Client
-    from service.clients.streams.classic.racks import RackCosts
-    from service.core.model import Int32s, Int64s
 
 
 @dataclass(frozen=True)

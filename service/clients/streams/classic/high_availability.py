@@ -12,14 +12,14 @@ of their partitions (``racks.py``).
 Source: org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor (4.3.1).
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.clients.streams.classic.client import Held, Tags, hand_out, has, held_by, tags_of
+from service.clients.streams.classic.client import Client, Held, Tags, hand_out, has, held_by, tags_of
+from service.clients.streams.classic.clients import ClientsGroup
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.clients.streams.classic.standbys import (
     ClientQueue,
@@ -34,13 +34,6 @@ from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time,
 from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.clients.streams.classic.client import Client
-    from service.clients.streams.classic.clients import ClientsGroup
-
 
 # Tasks go first where their state is, and are warmed up where they are to be (KIP-441).
 #

@@ -13,25 +13,19 @@ Standby tasks are exchanged between two clients at a time, by ``min_traffic`` wi
 Source: RackAwareTaskAssignor, MinTrafficGraphConstructor, BalanceSubtopologyGraphConstructor (kafka-streams 4.3.1).
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.clients.streams.classic.client import Client
 from service.clients.streams.model import TASK_BITS
 from service.core.clock import OUT_OF_TIME, Deadline, check_time, current_deadline, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of, ranks_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from service.clients.streams.classic.client import Client
-
 
 # The minimum-cost flow of Streams' racks: among flows of equal cost, the very one that Kafka finds.
 #

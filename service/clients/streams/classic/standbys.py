@@ -4,22 +4,16 @@ Source: DefaultStandbyTaskAssignor, ClientTagAwareStandbyTaskAssignor (kafka-str
 Plain-Python twin: tests/reference/streams_leader.py.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from service.clients.streams.classic.client import Held, Tags, has
+from service.clients.streams.classic.client import Client, Held, Tags, has
+from service.clients.streams.classic.clients import ClientsGroup
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from service.clients.streams.classic.client import Client
-    from service.clients.streams.classic.clients import ClientsGroup
-
 
 # Clients by a load, the least first, of which some may not have a task: ConstrainedPrioritySet.
 #

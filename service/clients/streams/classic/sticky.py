@@ -11,10 +11,9 @@ afterwards, so that tasks are in the racks of their partitions (``racks.py``); n
 Source: org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor and FallbackPriorTaskAssignor (4.3.1).
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -23,10 +22,6 @@ from service.clients.streams.classic.clients import ClientsGroup, clients_in_ord
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.core.clock import check_time
 from service.core.jvm.ordering import capacity_for_set
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 COSTS: Final = (1, 10)
 """DEFAULT_STATEFUL_TRAFFIC_COST and _NON_OVERLAP_COST."""

@@ -21,10 +21,9 @@ Example: members A, B; topics t and u of 3 partitions: A gets t-0, t-1, u-0, u-1
 Source: org.apache.kafka.clients.consumer.RangeAssignor. The previous assignment plays no part.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -40,9 +39,6 @@ from service.core.assignors.classic.members import (
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import grouped, grouped_arrays, put
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Of each topic a run of consecutive partitions for each subscriber: what range assignors do where racks play no part.
 #
@@ -219,7 +215,7 @@ def _step_1(topics: int, *, together: bool) -> str:
     return "racks matched for this topic, subscriber by subscriber"
 
 
-def _why(group: Group, circle: Int32s, matching: _Matching | None, topic: int) -> str:
+def _why(group: Group, circle: Int32s, matching: "_Matching | None", topic: int) -> str:
     """Whether racks matter for the topic, and why."""
     racks, first = group.topics.racks, group.topics.first
     if not (group.racks[circle] != NONE).any():

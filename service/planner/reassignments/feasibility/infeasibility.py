@@ -4,12 +4,11 @@ A rule is left out by changing the question, so the same search that plans decid
 out one after another as long as the rest still clashes; then every smaller set is tried. What is left is the smallest clash.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from service.planner.reassignments.feasibility.feasible import verdict
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
 from service.planner.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
 from service.planner.reassignments.sets import Permits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MORE: Final = 64
 """Most further brokers that are tried."""
@@ -45,7 +41,7 @@ class _Question:
         check_time()
         return verdict(self.brokers, self.placements, self.goal, self.effort)
 
-    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> _Question:
+    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> "_Question":
         """The question with those of the rules that are kept."""
         relaxation = self
         for rule in rules:
@@ -53,25 +49,25 @@ class _Question:
                 relaxation = relaxation.without(rule)
         return relaxation
 
-    def with_factor(self, most: int) -> _Question:
+    def with_factor(self, most: int) -> "_Question":
         factors = np.minimum(self.placements.replication_factors, most).astype(np.int32)
         return replace(self, placements=replace(self.placements, replication_factors=factors))
 
-    def with_more(self, count: int, *, on_new_rack: bool) -> _Question:
+    def with_more(self, count: int, *, on_new_rack: bool) -> "_Question":
         sets = self.placements.broker_sets
         if sets is not None:  # each may have the new ones
             sets = replace(sets, allowed=np.pad(sets.allowed, ((0, 0), (0, count)), constant_values=True))
         placements = replace(self.placements, broker_sets=sets)
         return replace(self, brokers=_with_more(self.brokers, count, on_new_rack=on_new_rack), placements=placements)
 
-    def with_limits(self, **changes: Callable[[Int64s], Int64s]) -> _Question:
+    def with_limits(self, **changes: Callable[[Int64s], Int64s]) -> "_Question":
         changed: dict[str, Any] = {}
         for name, change in changes.items():
             limits = getattr(self.brokers, name)
             changed[name] = np.where(limits == NO_LIMIT, NO_LIMIT, change(limits))
         return replace(self, brokers=replace(self.brokers, **changed))
 
-    def without(self, rule: str) -> _Question:
+    def without(self, rule: str) -> "_Question":
         brokers, cluster = self.brokers, self.brokers.cluster
         none, unlimited = np.zeros(len(brokers), np.bool_), np.full(len(brokers), NO_LIMIT, np.int64)
         if rule == "racks":

@@ -10,20 +10,16 @@ bytes in of a follower. If the CPU that brokers use is known, a leader takes its
 and a follower as much for each byte as its leader.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.measures import Load, load_of
+from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 from service.planner.reassignments.evenness import band, fewest_copied, least_squares, squares, that_stay
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
 from service.planner.reassignments.sets import Permits
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 
 LEADER_IN: Final = 0.7
 LEADER_OUT: Final = 0.15
@@ -86,7 +82,7 @@ class Loads:
     totals: Float64s
 
     @classmethod
-    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> Loads:
+    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> "Loads":
         """Those of a placement. replicas : Ragged partition → brokers, the leader first"""
         names = names_of(goal)
         parts = tuple(parts_of(brokers, placements, name, replicas.lengths()) for name in names)

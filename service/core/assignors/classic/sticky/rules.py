@@ -10,20 +10,15 @@ since 3.5  claims.py                     constrained.py                  1 (KAFK
 ========== ============================= =============================== ============================== =========================
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from service.core.assignors.classic.sticky.claims import Claims
+from service.core.assignors.classic.sticky.constrained import Constrained
+from service.core.model import Group
 from service.core.registry import Later
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.assignors.classic.sticky.claims import Claims
-    from service.core.assignors.classic.sticky.constrained import Constrained
-    from service.core.model import Group
 
 claims = Later("service.core.assignors.classic.sticky.claims")
 constrained = Later("service.core.assignors.classic.sticky.constrained")
