@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.pipeline.spark.cluster.session import cores
-from service.pipeline.spark.tasks.names import Named
+from service.pipeline.spark.tasks.splits import Named
 
 if TYPE_CHECKING:
     import pyarrow as pa

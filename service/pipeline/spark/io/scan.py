@@ -6,6 +6,7 @@ Tasks read plain Parquet and make keys themselves (``splits.py``); from any othe
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from service.core.printable import printable
 from service.decisions.rows import readable
 from service.pipeline.analyses import results
+from service.pipeline.files.types import typed
 from service.pipeline.spark.cluster.arrow_tasks import Tasks, numbered, tasks_for, tasks_of
 from service.pipeline.spark.cluster.progress import ReadSoFar
 from service.pipeline.spark.cluster.session import cores, is_connect, is_local
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from service.pipeline.analyses.results import ArrowFunction, Scan
     from service.pipeline.spark.io.sinks import Sink
     from service.pipeline.spark.tasks.made_keys import MadeKeys
+
 
 LONG_TASKS_PER_CORE: Final = 4
 """Tasks for each core where a row takes long, such as a group with a million partitions: others take over from a slow one."""
@@ -283,3 +286,14 @@ def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
     except UnreadableParquet as error:
         raise WrongSource(str(error)) from None
+
+
+def read_table(
+    spark: SparkSession, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """These columns, those of ``optional`` only where it has them, as ``service.pipeline.files.types.typed`` reads them.
+
+    Raises WrongSource for a column that is missing, and WrongTable for a value that is not of its type.
+    """
+    table = ScanSource.of(spark, source, required, optional=optional).table()
+    return typed(table, {**required, **optional}, str(source))

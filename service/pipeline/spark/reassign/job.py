@@ -8,8 +8,8 @@ from typing import Any
 
 from service.pipeline.analyses.outcome import Outcome
 from service.pipeline.analyses.reassign.outcome import BROKERS, OPTIONAL, PLACED, reassign
+from service.pipeline.spark.io.scan import read_table
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.io.tables import read_table
 from service.pipeline.spark.job import Pipeline
 
 

@@ -79,3 +79,15 @@ class RowReader:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 yield from self.function(self.files.few_rows_of(self.tasks[number], self.columns, self.rows))
+
+
+@dataclass(frozen=True)
+class Named:
+    """``function``, with other names for the columns of the batches that it gets. names : of each column"""
+
+    function: ArrowFunction
+    names: Sequence[str]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What ``function`` gives."""
+        return self.function(batch.rename_columns(list(self.names)) for batch in batches)

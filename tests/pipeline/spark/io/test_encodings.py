@@ -19,9 +19,8 @@ from service.cli.keys import files
 from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.spark.io import early_checks
-from service.pipeline.spark.io.scan import ScanSource, run_scan
+from service.pipeline.spark.io.scan import ScanSource, read_table, run_scan
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.io.tables import read_table
 from service.report.folders import REJECTED_ROWS
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.spark.errors import WrongSource
+from service.pipeline.spark.io.scan import read_table
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.io.tables import read_table
 
 REQUIRED = {"broker_id": pa.int32(), "replicas": pa.list_(pa.int32())}
 OPTIONAL = {"fenced": pa.bool_(), "weight": pa.float64(), "rack_id": pa.string(), "bytes": pa.int64()}

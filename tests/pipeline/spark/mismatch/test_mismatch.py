@@ -14,10 +14,8 @@ from click.testing import CliRunner
 from service.cli import main
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import strings
-from service.pipeline.analyses.mismatch import pair_sample
 from service.pipeline.analyses.mismatch import scan as mismatch_scan
-from service.pipeline.analyses.mismatch.pair_sample import PairSample
-from service.pipeline.analyses.mismatch.scan import MismatchResult, MismatchScan, patterns, settled
+from service.pipeline.analyses.mismatch.scan import MismatchResult, MismatchScan, PairSample, patterns, settled
 from service.pipeline.analyses.results import merged
 from service.pipeline.spark.mismatch.options import JOB
 from service.planner.attribution.equivalents import hash_all
@@ -104,7 +102,7 @@ def test_records_without_a_key_are_apart_and_those_that_cannot_be_read_set_aside
 
 def test_a_sample_of_parts_is_the_sample_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """And says how many different pairs there were, to a few per cent."""
-    monkeypatch.setattr(pair_sample, "PAIRS", 500)
+    monkeypatch.setattr(mismatch_scan, "PAIRS", 500)
     draw = np.random.default_rng(4)
     hashes = draw.integers(0, 2**64, 20_000, np.uint64)
     hashes = hashes[draw.integers(0, 20_000, 60_000)]
