@@ -290,6 +290,7 @@ def _other_requests() -> Iterator[tuple[str, Request]]:
     yield "/v1/partition-count-plans", {**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]}
     yield "/v1/partition-count-plans", {**plans, "keys": ["key"]}
     yield "/v1/streams-assignments", _racks_request()
+    yield from (("/v1/streams-assignments", body) for body in _state_requests())
 
 
 def _racks_request() -> Request:
@@ -303,6 +304,17 @@ def _racks_request() -> Request:
         "topics": [{"topic_name": "t", "partition_racks": [["b"], ["a"]]}],
         "clients": clients,
     }
+
+
+def _state_requests() -> Iterator[Request]:
+    """Classic groups with state: tasks that wait for one of two clients, with a warm-up, and standbys on other clients."""
+    tasks = [{"subtopology_id": "0", "task_ids": [0, 1, 2, 3]}]
+    lags = [[{"subtopology_id": "0", "task_id": task, "lag": lag} for task in range(4)] for lag in (-2, 100_000, 0)]
+    clients = [{"process_id": f"00000000-0000-0000-0000-{i:012}", "lags": lags[i]} for i in range(3)]
+    body = {"member_protocol": "classic", "subtopologies": [{"subtopology_id": "0", "tasks_count": 4, "stateful": True}]}
+    clients[0]["active_tasks"] = tasks
+    yield {**body, "clients": clients[:2], "max_warmup_replicas": 1}
+    yield {**body, "clients": clients, "num_standby_replicas": 1}
 
 
 def _log_dir_requests() -> Iterator[dict[str, Any]]:
