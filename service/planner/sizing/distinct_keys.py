@@ -202,7 +202,7 @@ class DistinctKeys:
             done += entered
             if done == len(key_hashes) or room == self.max_keys:
                 return done
-            self._rebuild(min(4 * len(self.key_hashes), 2 * self.max_keys))
+            self._rebuild(min(4 * len(self.key_hashes), 1 << (2 * self.max_keys - 1).bit_length()))
 
     def _thin_out(self) -> None:
         """Keep half of the sample."""

@@ -102,6 +102,13 @@ def test_keys_by_themselves_are_counted_as_one_record_each(texts, counts):
     check(alone, [(text, 1, 0) for text in texts])
 
 
+def test_any_number_of_keys_can_be_the_most_that_are_held():
+    held = counted([(str(i), 1, 1) for i in range(1_500)], ("java",), (3,), None, max_keys=1_500)
+    assert len(held.entries("java")[0]) == 1_500
+    held.add(keys.from_text(keys.strings(["one more"]), "string"), "string")
+    assert held.distinct.level == 1
+
+
 def test_every_partitioner_that_hashes_can_be_asked_about():
     rows = [(f"key-{i % 40}", i % 3, i) for i in range(200)] + [("", 2, 3), (None, 5, 7)]
     check(counted(rows, HASHING, (6, 7, 12), 6), rows)

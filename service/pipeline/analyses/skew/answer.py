@@ -160,14 +160,10 @@ def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Move]:
     """Between each two counts: from a table of residues that has both, else from the keys, the hottest each by itself."""
     of = hashing_rule(name)
     key_hashes, weights, hashes = counts.entries(name)
-    hot = (
-        {key: [0, 0] for column in (RECORDS, BYTES) for key, _, _ in counts.distinct.heaviest(column, NAMED)}
-        if counts.distinct.level
-        else {}
-    )
-    for column in (RECORDS, BYTES):
-        for key, weight, error in counts.distinct.heaviest(column, 2 * NAMED) if hot else ():
-            hot[key][column] = weight - error
+    hot: dict[bytes, list[int]] = {}
+    for column in (RECORDS, BYTES) if counts.distinct.level else ():
+        for key, weight, error in counts.distinct.heaviest(column, 2 * NAMED):  # all that have a name
+            hot.setdefault(key, [0, 0])[column] = weight - error
     hot_weights = np.array([*hot.values()], np.int64).reshape(-1, 2)
     hot_hashes: Int32s = np.zeros(0, np.int32)
     if hot:

@@ -15,17 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.cli import main
-from service.core.keys.columns import byte_strings
+from service.core.keys.columns import Text, byte_strings
 from service.core.partitioners import PARTITIONERS
 from service.pipeline.analyses import results
 from service.pipeline.analyses.skew import scan as skew_scan
+from service.pipeline.analyses.skew.answer import answer_from
 from service.pipeline.analyses.skew.scan import KeySample, SkewResult, SkewScan
 from service.pipeline.spark.cluster import arrow_tasks
 from service.pipeline.spark.io import scan
 from service.pipeline.spark.io.sources import Source
 from service.pipeline.spark.skew import job
 from service.pipeline.spark.tasks.splits import SplitReader
-from service.planner.sizing.counter import hashing_rule, key_hashes_of
+from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
+from service.planner.sizing.plans import CountLimits, Rates
 
 COUNTS = (4, 6, 12, 35)
 OPTIONS = {
@@ -155,6 +157,17 @@ def test_a_topic_gives_what_its_records_are(broker, pipeline):
         sum(key is None for key, _ in pairs),
         sum(len(value) for key, value in pairs if key is None),
     ]
+
+
+def test_keys_of_one_weight_move_as_their_sizes_say():
+    """More tenants of one number of records than are named by records, and of different sizes."""
+    counts, tenants = KeyCounter(("java",), (3, 4), max_keys=4096), [f"tenant-{i}" for i in range(300)]
+    for batch in range(4):
+        keys = tenants * 40 + [f"{batch}-{i}" for i in range(3_000)]
+        sizes = np.array([1_000 + int(key[7:]) if key.startswith("t") else 1 for key in keys], np.int64)
+        counts.add(Text(byte_strings([key.encode() for key in keys])), "string", None, sizes)
+    (move,) = answer_from(SkewResult(counts, KeySample()), {}, "string", CountLimits(), Rates(), None).moves
+    assert move.exact
 
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=60), min_size=1, max_size=6), st.integers(1, 20))
