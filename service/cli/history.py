@@ -25,8 +25,9 @@ NAMED: Final = 3
     cls=GroupedCommand,
     help="Tell what happened to a group: every rebalance, with its cause and the line that says so.\n\n"
     "partition-allocator history orders server.log\n\n"
-    "FILE is the log of a group coordinator, or records of __consumer_offsets as kafka-console-consumer or kafka-dump-log prints "
-    "them; several of any brokers, in any order, also of gzip. They are read line by line. Default: standard input.",
+    "FILE is the log of a group coordinator or of a consumer, records of __consumer_offsets as kafka-console-consumer or "
+    "kafka-dump-log prints them, snapshots, and kafka-topics --describe, which tells what topic ids mean; "
+    "several of any brokers, in any order, also of gzip. They are read line by line. Default: standard input.",
 )
 @click.argument("group_id", metavar="GROUP")
 @click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
