@@ -16,7 +16,7 @@ from orjson import Fragment
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from service.api import form_of
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.http.forms import Form, Refused
 from service.http.json.codec import dumps, loads
 from service.http.keys import BatchStream

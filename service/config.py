@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from environs import Env, EnvValidationError
 from marshmallow.validate import OneOf, Range
 
+from service.core.budget import PREFIX, limit_name
 from service.core.printable import did_you_mean
-from service.decisions.budget import PREFIX, limit_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import pyarrow as pa
 from marshmallow import Schema, validate
 
 from service.core import coordinators
+from service.core.budget import Budget, Figures
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT, Coordinator
 from service.core.errors import InvalidQuestion
-from service.decisions.budget import Budget, Figures
 from service.http import fields
 from service.http.fields import Int, short
 from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, Operation, QuestionSchema

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.clock import check_time, looking, reserve
+from service.core.budget import check_time, looking, reserve
 from service.core.model import Bools, Keys
 from service.decisions.decodings import GROUP_RECORD, DecodingAnswer, RecordsToDecode
 from service.http.json.codec import LongText, dumps

@@ -15,12 +15,12 @@ import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
 from service.api.placements import BrokerLoadSchema, BrokerSchema, RackLoadSchema, load_documents
+from service.core.budget import Budget, Figures
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.measures import Load, ZoneTraffic, load_of, placed_traffic, spread
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.ragged import taken
-from service.decisions.budget import Budget, Figures
 from service.decisions.placements.rows import (
     BROKER,
     PLACEMENT,

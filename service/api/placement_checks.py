@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
+from service.core.budget import Budget, Figures
 from service.core.kafka_versions import LATEST
 from service.core.measures import load_of
 from service.core.model import NONE
-from service.decisions.budget import Budget, Figures
 from service.decisions.reassignments.rows import (
     PLACED_TOPIC,
     TARGET_BROKER,

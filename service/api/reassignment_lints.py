@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from marshmallow import Schema, post_load
 
 from service.api.reassignment_schemas import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
+from service.core.budget import Budget, Figures
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Ragged, indices_in
-from service.decisions.budget import Budget, Figures
 from service.decisions.reassignments.rows import (
     PLACED_TOPIC,
     TARGET_BROKER,

@@ -97,7 +97,7 @@ def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: boo
 
 
 def _answered(form: Form[Any, Any], asked: Callable[[], Any]) -> Any:
-    from service.decisions.budget import Budget  # noqa: PLC0415 - as above
+    from service.core.budget import Budget  # noqa: PLC0415 - as above
     from service.http.forms import Refused  # noqa: PLC0415
 
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.jvm.ordering import capacity_for_set, in_hash_order, iteration_order
 from service.core.jvm.sorting import utf16
 from service.core.kafka_versions import LATEST

@@ -14,7 +14,7 @@ import numpy as np
 from service.clients.names import by_member_id
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.model import Assignor
-from service.core.clock import check_time, looking
+from service.core.budget import check_time, looking
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, indices_of
 from service.core.registry import Implementation

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.model import Assignor
-from service.core.clock import check_time, reserve_in_turn
+from service.core.budget import check_time, reserve_in_turn
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order

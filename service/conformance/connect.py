@@ -8,10 +8,10 @@ from typing import Any, Final, Self
 from service.clients.connect import PROTOCOLS, TASK_BITS, Work, connector_of
 from service.conformance import shrinking
 from service.conformance.shrinking import Expected, failing, named_members
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.registry import released
-from service.decisions.budget import Budget
 from service.decisions.connect import ConnectAnswer, ConnectorNames, ConnectQuestion, answer
 
 

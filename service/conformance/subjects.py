@@ -9,11 +9,11 @@ from typing import Any, Final
 from service.conformance import groups, shrinking
 from service.conformance.connect import PROTOCOL, ConnectSubject
 from service.conformance.shrinking import Expected, TopicPartition, failing, named_members
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner
 from service.core.printable import counted
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
 from service.decisions.partitions import PartitionsQuestion

@@ -4,11 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
+from service.core.budget import Budget, Figures
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.printable import counted
 from service.decisions import keys as key_values
-from service.decisions.budget import Budget, Figures
 from service.decisions.partitions import chosen
 from service.planner.attribution.agreement import PartitionerComparison, compare
 

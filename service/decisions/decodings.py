@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from service.core.budget import Budget, Figures
 from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9
 from service.core.model import Keys
-from service.decisions.budget import Budget, Figures
 from service.wire import formatters as printed
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata, read_worker_assignment, read_worker_metadata
 from service.wire.consumer_protocol import (

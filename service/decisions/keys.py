@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.model import Bools, Keys
-from service.decisions.budget import Budget
 from service.decisions.rows import FORMAT_OF_TYPE, TYPE_OF_FORMAT, is_text, read_array
 
 VIEW_BYTES: Final = 16

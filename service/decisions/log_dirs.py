@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.budget import Budget, Figures
 from service.core.errors import MAX_ERRORS, InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
-from service.decisions.budget import Budget, Figures
 from service.decisions.reassignments.answer import reasons_of
 from service.decisions.reassignments.question import faults_of_limits, parts_of, plan_id
 from service.decisions.reassignments.rows import MOST_BYTES, check_topic_names, read_placements

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from service.core.budget import Budget, Figures
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.measures import spread
 from service.core.model import Int64s
 from service.decisions import keys as key_values
-from service.decisions.budget import Budget, Figures
 from service.decisions.keys import Stream, dictionary_of, from_arrow
 from service.decisions.partitions import chosen
 from service.decisions.rows import MOST, duplicates_in_list

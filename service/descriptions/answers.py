@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+from service.core.budget import Budget, Figures
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.printable import all_of, counted, first_few
-from service.decisions.budget import Budget, Figures
 from service.descriptions import bodies
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.pasted import read_description

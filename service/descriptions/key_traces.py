@@ -6,13 +6,13 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
+from service.core.budget import Budget, Figures
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.model import AS_NULL
 from service.core.printable import all_of, counted
 from service.decisions import partitions
-from service.decisions.budget import Budget, Figures
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
 from service.descriptions import bodies

@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import chain
 from typing import Final
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.descriptions.cluster_text import BrokersText, OffsetsText, TopicsText, read_rack_table
 from service.descriptions.consumer_logs import ConsumerLogs
 from service.descriptions.documents import BEGIN, NOTHING_YET, LooseRows, read_document

@@ -9,10 +9,10 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.printable import counted, first_few
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import Range, answer
 from service.decisions.groups.question import of_rows
 from service.descriptions.model import Description

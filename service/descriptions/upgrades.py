@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.printable import all_of, counted, first_few
 from service.core.registry import numbers
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import GroupAnswer, answer
 from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.assignors import Assignor
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
 from service.core.partitioners import PARTITIONERS
 from service.core.registry import reaches
-from service.decisions.budget import Budget
 from service.decisions.partitions import PartitionsQuestion, answer
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers

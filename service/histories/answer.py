@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from service.core.clock import looking
+from service.core.budget import Budget, Figures, looking
 from service.core.errors import InvalidQuestion
 from service.core.printable import all_of
-from service.decisions.budget import Budget, Figures
 from service.histories.causes import Why
 from service.histories.checks import checks
 from service.histories.clocks import Aligned, align
@@ -88,7 +87,7 @@ def answer(question: HistoryQuestion, budget: Budget) -> HistoryAnswer:
     add_causes(rebalances)
     names = MemberNames(rebalances, course.members)
     missing = course.unnumbered + sum(after.number - before.number - 1 for before, after in gaps(rebalances))
-    largest = budget._replace(reserve=budget.reserve_largest())
+    largest = replace(budget, reserve=budget.reserve_largest())
     checked = checks(rebalances, reading.topics, names, largest)
     told = told_of(rebalances, course.members, names, checked)
     replayed = otherwise(rebalances, course.members, names, budget) if question.otherwise else None

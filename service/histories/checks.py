@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError
 from service.core.printable import all_of, counted, printable
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows

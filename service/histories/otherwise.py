@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError
 from service.core.kafka_versions import LATEST
 from service.core.printable import counted
-from service.decisions.budget import Budget
 from service.decisions.groups.question import of_rows
 from service.decisions.rebalances.answer import Way, answer
 from service.decisions.rebalances.question import RebalancesQuestion

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final, NamedTuple, cast
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.documents import Json
 from service.descriptions.cluster_text import TopicsText
 from service.histories.events import ToldEvent, TopicsTold

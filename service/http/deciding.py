@@ -14,8 +14,7 @@ from flask import Response, current_app, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
-from service.core.clock import limited
-from service.decisions.budget import Budget, Figures
+from service.core.budget import Budget, Figures, limited
 from service.http.forms import PARAMETER, FamilyAnswer, Form
 from service.http.json.codec import dump_pieces, dump_text
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
@@ -186,7 +185,7 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     Raises what the form's ``answer`` and the budget raise, and NotAcceptable.
     """
     budget = request_budget()
-    with limited(budget.check_time, budget.reserve):
+    with limited(budget):
         return _decided(name, form, question, budget, offered)
 
 

@@ -6,8 +6,8 @@ import werkzeug
 from flask import Response, current_app, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, ServiceUnavailable, UnprocessableEntity
 
+from service.core.budget import OutOfTime
 from service.core.errors import AllocatorError, PluginError
-from service.decisions.budget import OutOfTime
 from service.http.json.codec import dumps
 from service.http.middleware import PROGRESS
 from service.http.problems import kebab, of_allocator_error, of_messages, problem

@@ -18,9 +18,9 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, missing, validate
 from marshmallow.experimental.context import Context
 
+from service.core.budget import NO_LIMITS, Budget
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.model import LARGEST, SMALLEST
-from service.decisions.budget import Budget
 from service.decisions.rows import LONGEST_NAME, LONGEST_TOPIC_NAME, read_array
 
 
@@ -102,8 +102,6 @@ INT64 = 2**63 - 1
 
 _DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
-
-NO_LIMITS: Final = Budget()
 
 CHECKED_ELEMENTS, CHECKED_ROWS = 1_000, 16
 """Elements of a list between two checks of the time, and objects, which take 50 µs each and have lists themselves."""

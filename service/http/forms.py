@@ -10,12 +10,12 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, post_load, validate
 from marshmallow.fields import List, Nested
 
+from service.core.budget import Budget, Figures
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST, since
 from service.core.measures import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
 from service.core.registry import Strategy
-from service.decisions.budget import Budget, Figures
 from service.http import fields
 from service.http.fields import Bool, Number
 from service.http.json.codec import LongText, dumps, loads

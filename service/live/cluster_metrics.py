@@ -15,9 +15,9 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.decisions.member_counts.answer import Need, fewest_members

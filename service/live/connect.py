@@ -5,10 +5,10 @@ from itertools import chain, islice, product
 from typing import Any, Final
 
 from service.clients.connect import TASK_BITS, LeaderState, Round, Work, assign, connector_of
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.jvm.ordering import in_hash_order
 from service.core.printable import counted
-from service.decisions.budget import Budget
 from service.decisions.connect import ConnectAnswer, ConnectorNames, ConnectQuestion, answer
 from service.decisions.groups.answer import MAX_DIFFERENCES
 from service.live.findings import Finding

@@ -19,11 +19,11 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from service.clients.librdkafka import PROTOCOLS
+from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.printable import counted
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import MAX_DIFFERENCES, GroupComparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows

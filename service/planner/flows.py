@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s

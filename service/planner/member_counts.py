@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.measures import ZoneTraffic, zone_traffic
 from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed

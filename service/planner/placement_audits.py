@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.clock import check_time, looking
+from service.core.budget import check_time, looking
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.measures import COUNTS, Load, load_of, rack_load, rows_of_topics

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.measures import distinct_in_rows
 from service.core.model import NONE, Bools, Int32s, Int64s, distinct
 from service.core.printable import all_of, counted

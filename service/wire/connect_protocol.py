@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.wire.errors import BufferUnderflow, Schema, Unreadable
 from service.wire.reader import Document, java_text

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from service.core.clock import looking, reserve, reserve_in_turn
+from service.core.budget import looking, reserve, reserve_in_turn
 from service.core.model import Bytes, Int64s, Keys
 from service.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
 from service.wire.reader import Document, read_message, read_version

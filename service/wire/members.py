@@ -3,7 +3,7 @@
 import base64
 from typing import Any, Final, NamedTuple
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.wire.connect_protocol import CONNECT, connect_request, worker_document
 from service.wire.consumer_protocol import (

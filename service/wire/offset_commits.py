@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.keys.codecs import copy_rows
 from service.core.model import Int32s, Int64s, KeyArrays, Keys, offsets_of

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time, looking, reserve
+from service.core.budget import check_time, looking, reserve
 from service.core.model import Int64s, Keys
 from service.wire.coordinator_records import read_group_record, record_bytes
 from service.wire.errors import Unreadable

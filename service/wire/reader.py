@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.wire import spans
 from service.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
 from service.wire.schemas import ArrayType, BytesType, Message

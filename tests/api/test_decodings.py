@@ -10,9 +10,8 @@ import pytest
 
 from service.api.decoded_records import table
 from service.api.decodings import FORM
-from service.core.clock import limited
+from service.core.budget import Budget, OutOfTime, limited
 from service.core.kafka_versions import FORMATTERS_3_9, LATEST
-from service.decisions.budget import Budget, OutOfTime
 from service.decisions.decodings import DecodingQuestion, RecordsToDecode
 from service.decisions.decodings import answer as answered
 from service.http.media_types import ARROW_STREAM
@@ -290,7 +289,7 @@ CONNECTOR = bytes(16) + (1).to_bytes(4) + bytes(14)
 )
 def test_one_message_is_read_within_its_time(question):
     """A body of 24 MB took 13 s of CPU, whatever its limit."""
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         answered(question, OVER)
 
 
@@ -305,7 +304,7 @@ def test_one_message_is_read_within_its_time(question):
 )
 def test_what_is_read_for_the_document_is_read_within_its_time(question):
     answer = answered(question, Budget())
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         FORM.document(answer)
 
 
@@ -330,11 +329,11 @@ COMMIT = as_keys([commit_key("g", "t", 0)]), as_keys([commit_value(5, 0)])
 
 def test_the_table_of_many_records_is_made_within_its_time():
     answer = answered(DecodingQuestion("group_record", LATEST, records=RecordsToDecode(*COMMIT, {})), Budget())
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         table(answer)
 
 
 @pytest.mark.parametrize("kind", ["group_record", "offsets_topic"])
 def test_many_records_are_read_within_their_time(kind):
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         answered(DecodingQuestion(kind, LATEST, records=RecordsToDecode(*COMMIT, {})), OVER)

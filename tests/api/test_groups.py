@@ -17,9 +17,8 @@ from marshmallow import ValidationError, fields
 from service.api import group_schemas as schema
 from service.app import create_app
 from service.config import Settings
-from service.core.clock import limited
+from service.core.budget import OutOfTime, limited
 from service.core.kafka_versions import LATEST
-from service.decisions.budget import OutOfTime
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.http.fields import Array
@@ -507,7 +506,7 @@ def test_balanced_proves_its_answer(client):
 def test_balanced_ends_when_the_time_is_up():
     topics = [{"topic_name": name, "partitions_count": 4} for name in "tu"]
     members = [{"member_id": "m", "topic_names": ["t"]}, {"member_id": "n"}]
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         answer(of_rows(topics, members, assignor="balanced"), OVER)
 
 

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from service.api.placement_audits import EXAMPLE, FORM, answer
-from service.core.clock import limited
+from service.core.budget import OutOfTime, limited
 from service.core.model import PlacementRequest
-from service.decisions.budget import OutOfTime
 from service.decisions.placements.rows import BROKER, read_cluster
 from service.descriptions import bodies, read_description
 from service.planner.placement_audits import evenness
@@ -248,7 +247,7 @@ def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
 
 def test_draws_are_looked_for_within_the_time() -> None:
     question = FORM.schema.load(EXAMPLE)
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         answer(question, OVER)
     looks: list[None] = []
     cluster = read_cluster(pa.array([{"broker_id": 77}], BROKER))

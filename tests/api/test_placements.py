@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from service.api.placements import FORM, Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
-from service.core.clock import limited
+from service.core.budget import OutOfTime, limited
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
 from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
-from service.decisions.budget import OutOfTime
 from service.decisions.placements.answer import answer
 from service.http.json.codec import dumps
 from service.strategies import PLACERS
@@ -309,7 +308,7 @@ def test_cordoned_is_rejected_where_kafka_had_no_such_thing(client):
     ids=["topics", "operations", "topics_to_move"],
 )
 def test_topics_are_placed_within_their_time(question):
-    with pytest.raises(OutOfTime), limited(OVER.check_time):
+    with pytest.raises(OutOfTime), limited(OVER):
         answer(FORM.schema.load(question), OVER)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from service.api.reassignments import FORM
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.http.forms import Refused
 
 RUNS = 300

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from service.api.rebalances import FORM
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.rebalances import answer as outcomes
 from service.http.forms import Refused
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from service.api.streams import EXAMPLE
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.streams.answer import answer
 from service.decisions.streams.question import StreamsQuestion
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.find_spark_home import _find_spark_home
 
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
-from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.decisions.groups.tables import ranges_table

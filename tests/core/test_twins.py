@@ -14,7 +14,7 @@ COVERED = {
     "clients/streams/classic/client.py": "clients/streams/test_high_availability.py",
     "core/assignors/classic/members.py": "core/assignors/classic/test_range.py",
     "core/assignors/share/simple.py": "core/assignors/share/test_simple.py",
-    "core/clock.py": "core/assignors/test_time_limits.py",
+    "core/budget.py": "core/assignors/test_time_limits.py",
     "core/jvm/red_black.py": "core/jvm/test_ordering.py",
     "core/keys/codecs.py": "core/keys/test_columns.py",
     "core/measures.py": "core/measures/test_zone_traffic.py",

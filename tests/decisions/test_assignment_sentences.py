@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from service.api.groups import FORM
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.http.forms import Refused
 
 WAYS = [

@@ -13,7 +13,7 @@ from partition_allocator.asking import ask as by_library
 from service.api import form_of
 from service.app import create_app
 from service.cli.asking import ask as by_command
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.families import FAMILIES
 from tests.runs.extremes import BODIES, VECTORS
 

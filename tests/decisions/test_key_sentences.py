@@ -12,8 +12,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from service.api import co_partitionings, comparisons
+from service.core.budget import Budget
 from service.core.partitioners import PARTITIONERS
-from service.decisions.budget import Budget
 from service.pipeline.analyses.local import LocalRecords
 from service.pipeline.analyses.mismatch.outcome import mismatch
 from tests.support.questions import ask

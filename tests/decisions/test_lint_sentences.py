@@ -8,7 +8,7 @@ import re
 from typing import Any, TypeAlias
 
 from service.api.reassignment_lints import FORM
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from tests.api.test_reassignment_conclusions import drawn
 
 Placed: TypeAlias = dict[tuple[str, int], list[int]]

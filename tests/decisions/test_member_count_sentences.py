@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from service.api.member_counts import FORM
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.http.forms import Refused
 
 GROUPS = 75

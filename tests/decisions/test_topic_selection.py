@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import Budget, OutOfTime, limited
 from service.core.errors import MAX_ERRORS, LimitExceeded
 from service.core.model import NONE, Cluster
-from service.decisions.budget import Budget, OutOfTime
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
 from service.planner.reassignments.model import Brokers
 
@@ -69,9 +68,9 @@ def test_sets_and_rules_end_when_the_time_is_over() -> None:
     """Each takes a tenth of a millisecond, also one of a name, which no pattern looks at the time for."""
     names, topics, budget = pa.array(["t"]), np.zeros(1, np.int32), Budget(seconds=0)
     brokers = Brokers.of(Cluster(np.array([1], np.int32), (), np.array([NONE], np.int32), np.array([False])))
-    with pytest.raises(OutOfTime), limited(budget.check_time):
+    with pytest.raises(OutOfTime), limited(budget):
         broker_sets([("t", [1])], names, brokers, topics, budget)
-    with pytest.raises(OutOfTime), limited(budget.check_time):
+    with pytest.raises(OutOfTime), limited(budget):
         topic_leaders([("t", 1, None)], names, brokers, topics, budget)
 
 

@@ -6,8 +6,8 @@ from io import BytesIO
 
 import pytest
 
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
-from service.decisions.budget import Budget
 from service.histories.answer import HistoryQuestion, answer
 from service.histories.conclusions import conclusion, sentence, warnings
 from service.histories.reading import LONGEST_LINE, HistorySource

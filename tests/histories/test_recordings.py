@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
-from service.decisions.budget import Budget
 from service.histories.answer import HistoryQuestion, answer
 from service.histories.reading import HistorySource
 

@@ -163,7 +163,7 @@ def test_a_dictionary_and_views_reserve_the_memory_of_their_keys(client, monkeyp
 def test_a_stream_may_take_the_cpu_of_all_that_it_sends(client, monkeypatch):
     """It is read batch by batch, and had the time of one kilobyte: 5 s for ten million keys."""
     sent = []
-    monkeypatch.setattr("service.decisions.budget.RequestTime.__call__", lambda limit: sent.append(limit.kilobytes))
+    monkeypatch.setattr("service.core.budget.Budget.check_time", lambda limit: sent.append(limit.kilobytes))
     monkeypatch.setattr(client.application.extensions["warm"], "is_set", lambda: True)
     body = stream(("key",), pa.array([f"key-{i}" for i in range(2**17)]))
     path = "/v1/partition-count-plans?partitions_counts=12"
@@ -179,7 +179,7 @@ def test_batches_without_rows_take_their_time_and_memory(client, monkeypatch, pa
     """A million of them, 620 kB of gzip, took 1.4 GB and half a minute that nothing counted."""
     sizes, looks = [], []
     monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
-    monkeypatch.setattr("service.decisions.budget.RequestTime.__call__", lambda _: looks.append(1))
+    monkeypatch.setattr("service.core.budget.Budget.check_time", lambda _: looks.append(1))
     columns = ENDPOINTS[path]
     empty = pa.record_batch({name: pa.array([], pa.int32() if name == "partition_id" else pa.binary()) for name in columns})
     sink = pa.BufferOutputStream()

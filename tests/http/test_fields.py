@@ -14,8 +14,8 @@ from service.api.connect import ConnectAssignmentSchema
 from service.api.group_schemas import GroupAssignmentSchema
 from service.app import create_app
 from service.config import Settings
+from service.core.budget import Budget, OutOfTime
 from service.core.errors import MAX_ERRORS
-from service.decisions.budget import Budget, OutOfTime
 from service.decisions.families import FAMILIES
 from service.http.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, ODD_BYTES, Array, FlatRows, Int, Name, TopicName
 from service.http.keys import KeyList

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.api import form_of
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.fingerprints import FingerprintQuestion
 from service.decisions.fingerprints import answer as fingerprint
 from service.decisions.partitions import PartitionsQuestion

@@ -15,8 +15,8 @@ from service.api.streams import FORM as STREAMS
 from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.racks import STRATEGIES
 from service.conformance.connect import connect_group
+from service.core.budget import Budget
 from service.core.kafka_versions import LATEST
-from service.decisions.budget import Budget
 from tests.support.jvm import COMPARED, connect_jars, streams_jars
 from tests.support.parity import JAVA, command, coordinator_jars
 

@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from service.core.clock import NEVER, Deadline
-from service.decisions.budget import Budget
+from service.core.budget import Budget, Deadline
 
 
-class Over:
+class Over(Budget):
     """A time limit that is over once a kernel has been given its deadline."""
 
     given = False
 
     def __init__(self, *, on_clock: bool) -> None:
+        super().__init__()
         self.on_clock = on_clock
 
     @property
@@ -22,23 +21,23 @@ class Over:
         self.given = True
         return Deadline(0.0, math.inf) if self.on_clock else Deadline(math.inf, 0.0)
 
-    def __call__(self) -> None:
+    def check_time(self) -> None:
         """Raise TimeoutError if a kernel had a deadline."""
         if self.given:
             raise TimeoutError
 
 
 OVER = Budget(seconds=0)
-"""The budget of an answer that comes too late: ``limited(OVER.check_time)``."""
+"""The budget of an answer that comes too late: ``limited(OVER)``."""
 
 
-@dataclass(frozen=True)
-class Looks:
-    """A time limit that calls a function at each look, and ends no kernel."""
+class Looks(Budget):
+    """A budget that calls a function at each look at the time, and ends no kernel."""
 
-    look: Callable[[], object]
-    deadline: Deadline = NEVER
+    def __init__(self, look: Callable[[], object], reserve: Callable[[int], None] = lambda _: None) -> None:
+        super().__init__(reserve=reserve)
+        self.look = look
 
-    def __call__(self) -> None:
+    def check_time(self) -> None:
         """Call it."""
         self.look()

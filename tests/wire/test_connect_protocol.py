@@ -8,8 +8,8 @@ from time import process_time
 
 from service.api.decodings import document
 from service.conformance.connect import connect_group
+from service.core.budget import Budget
 from service.core.kafka_versions import LATEST
-from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from service.wire.connect_protocol import read_worker_assignment, read_worker_metadata, runs
 from service.wire.errors import Unreadable

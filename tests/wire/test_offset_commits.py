@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.model import Keys
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.wire.offsets_topic import read_offsets_topic
 from tests.support.time_limits import Looks
 from tests.support.wire_encoding import (
@@ -124,7 +124,7 @@ def reserved(records):
     """The bytes that reading the records reserves."""
     keys, values = (as_keys(part) for part in zip(*records, strict=True))
     sizes = []
-    with limited(Looks(lambda: None), sizes.append):
+    with limited(Looks(lambda: None, sizes.append)):
         read_offsets_topic(keys, values, {})
     return sum(sizes)
 

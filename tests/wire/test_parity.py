@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from service.api.decodings import document
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from service.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.wire.errors import Unreadable

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.wire.coordinator_records import (
     TOMBSTONE,
     UNREAD,
@@ -29,7 +29,7 @@ def test_every_captured_record_has_a_line_and_an_unreadable_one_its_error(kind):
     records = [(b"\x7f\xff", None), *((each.key, each.value) for each in captures() if each.kind == kind), (b"", b"")]
     sizes = []
     keys, values = (as_keys(part) for part in zip(*records, strict=True))
-    with limited(Looks(lambda: None), sizes.append):
+    with limited(Looks(lambda: None, sizes.append)):
         texts = read_records(keys, values, READERS[kind])
     text = texts.text.tobytes()
     for row, record in enumerate(records):

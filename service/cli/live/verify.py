@@ -118,8 +118,8 @@ def written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, i
     import numpy as np  # noqa: PLC0415 - imports that --help does not need
     import pyarrow as pa  # noqa: PLC0415
 
+    from service.core.budget import Budget  # noqa: PLC0415
     from service.core.errors import AllocatorError  # noqa: PLC0415
-    from service.decisions.budget import Budget  # noqa: PLC0415
     from service.decisions.fingerprints import FingerprintQuestion, answer  # noqa: PLC0415
 
     keys = pa.chunked_array([pa.array([key for key, _ in sample], pa.binary())])

@@ -304,7 +304,7 @@ def _ways(body: Json, answer: Json) -> list[Json]:
     A way to which the events do not fit, as the change of an assignor, is left out.
     """
     from service.api.rebalances import FORM  # noqa: PLC0415 - an import that --help does not need
-    from service.decisions.budget import Budget  # noqa: PLC0415
+    from service.core.budget import Budget  # noqa: PLC0415
     from service.http.forms import Refused  # noqa: PLC0415
 
     ways, budget = [], Budget()

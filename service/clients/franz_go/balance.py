@@ -26,7 +26,7 @@ from service.clients.franz_go.state import (
     replace_by_last,
     take,
 )
-from service.core.clock import NEVER, OUT_OF_TIME, Deadline, is_over
+from service.core.budget import NEVER, OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.ragged import grouped_arrays

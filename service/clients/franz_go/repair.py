@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.clients.franz_go.state import SURE, UNSURE, Given, Run
-from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.budget import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 

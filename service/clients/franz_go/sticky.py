@@ -34,7 +34,7 @@ from service.clients.franz_go.balance import even_out, every_run, one_run, settl
 from service.clients.franz_go.state import OPEN, SURE, Given, heapify, sift_down
 from service.clients.names import static_first
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
-from service.core.clock import current_deadline, in_time
+from service.core.budget import current_deadline, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged

@@ -25,7 +25,7 @@ import numpy as np
 
 from service.clients.names import Standings, byte_ranks
 from service.core.assignors.classic.sticky.claims import from_the_fullest
-from service.core.clock import looking
+from service.core.budget import looking
 from service.core.model import NONE, Group, Int32s, Ragged
 
 # What the members of a group claim, as librdkafka's cooperative-sticky takes it, and the order of its partitions.

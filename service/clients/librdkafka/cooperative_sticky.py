@@ -44,7 +44,7 @@ from service.clients.librdkafka.balance import (
 )
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import parted
-from service.core.clock import reserve_in_turn
+from service.core.budget import reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, transposed

@@ -28,7 +28,7 @@ from service.core.assignors.classic.sticky.reassign import (
     shift,
 )
 from service.core.assignors.classic.sticky.state import State
-from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.budget import OUT_OF_TIME, Deadline, is_over
 from service.core.heap import heapify
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s

@@ -33,7 +33,7 @@ from service.core.assignors.classic.sticky.general import keep, topic_by_topic
 from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State, fill
-from service.core.clock import check_time, current_deadline, in_time, reserve_in_turn
+from service.core.budget import check_time, current_deadline, in_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, first_occurrences
 from service.core.ragged import ascending, grouped, rows_and_places

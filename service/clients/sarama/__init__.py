@@ -14,7 +14,7 @@ import numpy.typing as npt
 from service.clients.names import by_bytes, by_member_id
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.model import Assignor
-from service.core.clock import check_time, reserve_in_turn
+from service.core.budget import check_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, rows_and_places

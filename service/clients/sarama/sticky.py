@@ -34,7 +34,7 @@ from service.clients.names import Standings, byte_ranks
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.assignors.classic.sticky.cooperative import withholding
-from service.core.clock import looking, reserve_in_turn
+from service.core.budget import looking, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen, Ragged
 from service.core.ragged import grouped, transposed

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.jvm.ordering import in_hash_order
 from service.core.jvm.priority_queue import PriorityQueue
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import KafkaError
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from service.core.budget import Budget, Figures
 from service.core.measures import NOT_KNOWN, ZoneTraffic, read_nearby, weighted_load, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
 from service.core.printable import counted, first_few
-from service.decisions.budget import Budget, Figures
 from service.decisions.groups.question import Alternative, GroupQuestion, Settled, alternatives, check, strategy
 from service.decisions.groups.rows import expected_group, has_lag, read_group, with_counts
 from service.decisions.groups.tables import difference_rows, in_answer_order

@@ -7,8 +7,8 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
+from service.core.budget import Budget, looking
 from service.core.certificate import Certificate
-from service.core.clock import looking
 from service.core.errors import (
     AllocatorError,
     InvalidQuestion,
@@ -23,7 +23,6 @@ from service.core.kafka_versions import LATEST
 from service.core.measures import Spread, ZoneTraffic, spread, weighted_load, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
-from service.decisions.budget import Budget
 from service.decisions.groups.rows import (
     MEMBER,
     TOPIC,

@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from service.core.budget import Budget, Figures
 from service.core.errors import LimitExceeded, faults_of, raise_all
 from service.core.model import Float64s, Group, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
-from service.decisions.budget import Budget, Figures
 from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.question import check as check_group

@@ -8,10 +8,10 @@ from typing import Final
 import pyarrow as pa
 
 from service.core.assignors import Assignor
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
 from service.core.model import Float64s, Group
 from service.core.printable import counted
-from service.decisions.budget import Budget
 from service.decisions.member_counts.question import MemberCountsQuestion
 from service.decisions.rebalances.question import RebalancesQuestion, read_timeline
 from service.planner.member_counts import MembersLoad, MembersPlan, smallest

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.budget import Budget, Figures
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
@@ -16,7 +17,6 @@ from service.core.model import Cluster, PlacementRequest
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.core.printable import counted
-from service.decisions.budget import Budget, Figures
 from service.decisions.placements.commands import Command, CommandResult, Create, Generate, Operate
 from service.decisions.placements.rows import check_brokers, is_cordoned, read_cluster, read_load, uncordoned
 from service.decisions.rows import duplicates_in_column, duplicates_in_rows

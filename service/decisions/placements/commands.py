@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.model import Cluster, Int32s, PlacementRequest

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.budget import Budget
 from service.core.measures import load_of
 from service.core.model import LARGEST, NONE, SMALLEST, BrokerLoad, Cluster, Int32s, Ragged, indices_in
-from service.decisions.budget import Budget
 from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, in_range, plain_names
 
 BROKER = pa.struct(

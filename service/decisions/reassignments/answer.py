@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.budget import Budget, Figures
 from service.core.errors import NoPlan
 from service.core.measures import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.printable import counted
-from service.decisions.budget import Budget, Figures
 from service.decisions.reassignments.question import CurrentCluster, ReassignmentQuestion, id_of, read
 from service.decisions.rows import NAME
 from service.planner.log_dirs.model import DirMoves

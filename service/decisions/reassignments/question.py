@@ -33,7 +33,7 @@ from service.planner.reassignments.resources.loads import names_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from service.decisions.budget import Budget
+    from service.core.budget import Budget
 
 
 def plan_id(settled: Iterable[object], names: Iterable[tuple[str, ...]], arrays: Iterable[Any]) -> str:

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.clock import looking
+from service.core.budget import Budget, looking
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.model import LARGEST, SMALLEST, Bools, Int32s
-from service.decisions.budget import Budget
 from service.planner.reassignments import BALANCES, RESOURCES
 from service.planner.reassignments.model import Brokers, BrokerSets, Goal, Placements, Priorities, TopicLeaders
 from service.planner.reassignments.resources.loads import names_of

@@ -6,9 +6,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from service.core.clock import check_time
+from service.core.budget import Budget, Figures, check_time
 from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
-from service.decisions.budget import Budget, Figures
 from service.decisions.groups.answer import Range
 from service.decisions.groups.rows import partitions_total, subscriptions_total, topic_names_bytes
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, read_timeline, variants

@@ -22,13 +22,13 @@ from service.clients.streams.model import (
     StreamsMember,
     StreamsTopology,
 )
+from service.core.budget import Budget, Figures
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.measures import spread
 from service.core.model import Int64s
 from service.core.printable import counted
 from service.core.registry import released
-from service.decisions.budget import Budget, Figures
 from service.decisions.rows import duplicates_in_rows, longest_text
 from service.decisions.streams.question import (
     EDGE_BYTES,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from service.decisions.budget import Figures
+    from service.core.budget import Figures
 
 Phase = tuple[str, float, float]
 """parse, compute or render; when it began, and when it ended, by time.perf_counter."""

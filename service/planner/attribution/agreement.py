@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.clock import check_time, reserve
+from service.core.budget import check_time, reserve
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.measures import Spread, occurrences, spread

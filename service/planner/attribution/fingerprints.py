@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s, Int64s

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.model import Bools, Int32s, Int64s
 
 # The shares of several writers in the records that they wrote, and an interval for each.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column

@@ -19,7 +19,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import check_time, reserve
+from service.core.budget import check_time, reserve
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.model import Int32s, Int64s, Keys

@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.coordinator import topic_ids
+from service.core.budget import reserve_in_turn
 from service.core.certificate import Certificate, Objective
-from service.core.clock import reserve_in_turn
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.measures import occurrences, weighted_load

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.planner.balanced.exchanges import Items

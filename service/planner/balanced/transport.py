@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped_arrays

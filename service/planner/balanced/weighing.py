@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from service.core.budget import check_time
 from service.core.certificate import Certificate, Objective
-from service.core.clock import check_time
 from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged, distinct
 from service.core.ragged import taken, transposed
 from service.planner.balanced.bounds import MOST_ITEMS, Choices, fewest_given

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.planner.balanced.bounds import MOST_NODES, Choices, exhaust, keep, least_maximum, least_within

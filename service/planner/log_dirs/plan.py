@@ -14,7 +14,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from service.core.clock import check_time, seconds_left
+from service.core.budget import check_time, seconds_left
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.core.printable import first_few

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.measures import load_of, racks_of
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
 from service.core.printable import first_few

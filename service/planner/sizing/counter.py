@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.keys import columns

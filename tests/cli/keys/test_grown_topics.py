@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from service.api.fingerprints import document
 from service.cli import main
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.fingerprints import FingerprintQuestion, answer
 from tests.reference.hashes import murmur2
 

@@ -17,7 +17,7 @@ import pytest
 
 from service.api.fingerprints import document as fingerprint_document
 from service.api.partition_counts import document as plan_document
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.decisions.fingerprints import FingerprintQuestion
 from service.decisions.fingerprints import answer as fingerprint
 from service.decisions.partition_counts import PlansQuestion

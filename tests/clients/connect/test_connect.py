@@ -8,8 +8,8 @@ import pytest
 
 from service.api.connect import FORM
 from service.clients.connect import TASK_BITS, Work, backoff, serialized
+from service.core.budget import Budget
 from service.core.jvm.hashing import java_hash_codes
-from service.decisions.budget import Budget
 from service.decisions.connect import ConnectQuestion, answer
 from tests.support.golden import each
 from tests.support.jvm import kafka_jvm

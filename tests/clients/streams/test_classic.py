@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from service.api.streams import FORM
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from tests.support.golden import each
 from tests.support.task_groups import clients_differ, streams_clients
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.streams import FORM
+from service.core.budget import Budget
 from service.core.jvm.priority_queue import PriorityQueue
-from service.decisions.budget import Budget
 from tests.support.golden import each
 from tests.support.jvm import kafka_jvm
 from tests.support.task_groups import streams_differs, streams_group

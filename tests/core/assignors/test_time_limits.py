@@ -10,8 +10,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.core.clock import OUT_OF_TIME, in_time, limited
-from service.decisions.budget import Budget
+from service.core.budget import OUT_OF_TIME, Budget, in_time, limited
 from service.http import deciding
 from service.strategies import GROUP_PROTOCOLS
 from tests.support.groups import group_of

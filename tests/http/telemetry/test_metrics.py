@@ -11,7 +11,7 @@ from prometheus_client import values
 
 from service.app import create_app
 from service.config import Settings
-from service.decisions.budget import Figures
+from service.core.budget import Figures
 from service.http.telemetry.metrics import Metrics
 from service.http.telemetry.metrics_files import FOLDER_VARIABLE
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from service.api.connect import FORM
 from service.cli import main
 from service.conformance.connect import connect_group
-from service.decisions.budget import Budget
+from service.core.budget import Budget
 from service.live.cluster_metrics import Bounds, measure
 from service.live.errors import NotKnown
 from service.live.groups import workers_of

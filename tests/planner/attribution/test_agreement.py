@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.partitioners import PARTITIONERS
 from service.planner.attribution import equivalents as of
 from service.planner.attribution.agreement import agreements, compare

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.partitioners import PARTITIONERS
 from service.planner.attribution import fingerprints, mixtures
 from service.planner.attribution.equivalents import PROBES, UNDECIDED, classify, hash_all, probe_keys

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.errors import AllocatorError
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import transposed
@@ -210,7 +210,7 @@ def test_memory_is_reserved_before_kinds_and_networks_are_made():
     weights = np.arange(9, dtype=np.float64)
     for each in (group, replace(group, topics=replace(group.topics, weights=weights))):
         reserved: list[int] = []
-        with limited(Looks(lambda: None), reserved.append):
+        with limited(Looks(lambda: None, reserved.append)):
             balanced.assign(each)
         (count,) = reserved
         assert count > balanced.SUBSCRIPTION_BYTES * len(group.subscriptions.values)

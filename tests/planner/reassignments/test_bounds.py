@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.errors import NotFound
 from service.planner.reassignments import best_sets
 from service.planner.reassignments.batches import detours

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule

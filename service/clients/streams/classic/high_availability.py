@@ -30,7 +30,7 @@ from service.clients.streams.classic.standbys import (
     may_exchange,
     poll,
 )
-from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
+from service.core.budget import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
 from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s

@@ -23,7 +23,7 @@ import numpy as np
 
 from service.clients.streams.classic.client import Client
 from service.clients.streams.model import TASK_BITS
-from service.core.clock import OUT_OF_TIME, Deadline, check_time, current_deadline, in_time, is_over
+from service.core.budget import OUT_OF_TIME, Deadline, check_time, current_deadline, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of, ranks_of
 

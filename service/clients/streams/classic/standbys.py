@@ -10,7 +10,7 @@ import numpy as np
 
 from service.clients.streams.classic.client import Client, Held, Tags, has
 from service.clients.streams.classic.clients import ClientsGroup
-from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.budget import OUT_OF_TIME, Deadline, is_over
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s

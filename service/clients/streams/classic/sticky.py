@@ -20,7 +20,7 @@ import numpy as np
 from service.clients.streams.classic.client import Client
 from service.clients.streams.classic.clients import ClientsGroup, clients_in_order
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.jvm.ordering import capacity_for_set
 
 COSTS: Final = (1, 10)

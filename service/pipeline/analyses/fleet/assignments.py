@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pyarrow as pa
 
-from service.core.clock import limited
+from service.core.budget import Budget, OutOfTime, limited
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
 from service.core.measures import NOT_KNOWN
-from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
 from service.decisions.groups.rows import (
@@ -222,7 +221,7 @@ def _assign_row(
         named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
         asked = question if choice == own else choice.of(question)
         unasked = choices is None and choice != own
-        limit = Budget(started=time.perf_counter(), seconds=UNASKED_SECONDS if unasked else math.inf).check_time
+        limit = Budget(started=time.perf_counter(), seconds=UNASKED_SECONDS if unasked else math.inf)
         try:
             assignor = strategy(asked)
             with limited(limit):

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
-from service.decisions.budget import Budget
 from service.decisions.rows import columns
 from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
 from service.histories.conclusions import conclusion, row_of

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 from service.core.printable import printable
-from service.decisions.budget import Budget
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (

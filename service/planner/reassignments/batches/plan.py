@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import Clash, Infeasible, InvalidQuestion, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.printable import counted

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged

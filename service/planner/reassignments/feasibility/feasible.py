@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.core.clock import check_time, seconds_left
+from service.core.budget import check_time, seconds_left
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import taken

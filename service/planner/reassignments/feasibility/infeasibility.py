@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Cluster, Int64s
 from service.core.printable import counted

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import check_time, seconds_left
+from service.core.budget import check_time, seconds_left
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.planner.reassignments.model import NO_LIMIT, Brokers
 from service.planner.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, link

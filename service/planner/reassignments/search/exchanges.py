@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from service.core.clock import check_time
+from service.core.budget import check_time
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Bytes, Int32s, Int64s
 

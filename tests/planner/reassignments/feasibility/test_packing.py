@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import Deadline, limited
+from service.core.budget import Budget, limited
 from service.core.errors import Infeasible, NotFound
 from service.planner.reassignments.feasibility import packing
 from service.planner.reassignments.model import NO_LIMIT, Goal
@@ -71,11 +70,11 @@ def test_what_had_to_be_packed_is_evened_out_by_bytes():
     assert loads.tolist() == [3, 1, 1, 3, 0, 0]
 
 
-class InProgram:
+class InProgram(Budget):
     """A limit of time that is over once a program has run."""
 
     def __init__(self, monkeypatch):
-        self.deadline = Deadline(time.clock_gettime(time.CLOCK_MONOTONIC) + 1_000, math.inf)
+        super().__init__(started=time.perf_counter(), seconds=1_000)
         self.given, self._solve = [], scipy.optimize.milp
         monkeypatch.setattr(scipy.optimize, "milp", self._run)
 
@@ -83,7 +82,7 @@ class InProgram:
         self.given.append(options["time_limit"])
         return self._solve(*arguments, options=options, **more)
 
-    def __call__(self):
+    def check_time(self):
         """See the class."""
         if self.given:
             raise TimeoutError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.model import NONE
 from service.planner.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits
 from service.planner.reassignments.model import NO_LIMIT, Goal

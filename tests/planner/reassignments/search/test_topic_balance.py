@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.core.clock import limited
+from service.core.budget import limited
 from service.core.errors import NoPlan
 from service.core.model import NONE
 from service.planner.reassignments.model import Goal

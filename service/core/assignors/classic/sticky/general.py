@@ -29,7 +29,7 @@ from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State, fill
-from service.core.clock import current_deadline, in_time, reserve_in_turn
+from service.core.budget import current_deadline, in_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.kernels import kernel

@@ -15,7 +15,7 @@ import numpy as np
 from service.core.assignors.classic.members import on_rack
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, first_of, move, opposite
 from service.core.assignors.classic.sticky.state import State, give
-from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.budget import OUT_OF_TIME, Deadline, is_over
 from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Int32s
