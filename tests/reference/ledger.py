@@ -30,7 +30,7 @@ def hand_out(
             continue
         if old != NONE:
             loses.add(old)
-            reader[partition], idle_since[partition] = NONE, now
+            reader[partition], idle_since[partition] = NONE, now if counted[partition] else NEVER
         if new != NONE and counted[partition] and start_of[new] <= now:
             idle = max(0, now - idle_since[partition])
             reader[partition], idle_since[partition] = new, NEVER
@@ -73,9 +73,12 @@ def start(
     weights: list[float],
     wait: Wait | None,
 ) -> tuple[Idle, list[float]]:
-    """Give these partitions readers at these times; return the idle times, and what came in for each partition meanwhile."""
+    """Give these partitions readers, none at NEVER; return the idle times, and what came in for each partition meanwhile."""
     idle_times, least_times, most_times, missed = [], [], [], []
     for partition, number, at in zip(partitions, readers, at_ms, strict=True):
+        if at == NEVER:
+            missed.append(0.0)
+            continue
         idle = max(0, at - idle_since[partition]) if idle_since[partition] != NEVER else 0
         least = most = idle
         if wait is not None and idle_since[partition] != NEVER:

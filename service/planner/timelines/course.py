@@ -187,6 +187,9 @@ EVENTS, TIMERS = 0, 1
 STEP_CELLS: Final = 400
 """The cells (see ``Clock``) of a step for one member: some 20 µs."""
 
+TICK_CELLS: Final = 4_000
+"""The cells (see ``Clock``) between two looks at what the simulation has cost, some 0.2 ms."""
+
 
 class Clock:
     """An agenda of calls.
@@ -196,7 +199,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0
-        self.spent = 0
+        self.spent = self._next_tick = 0
         self._tick: Tick | None = None
         self._calls: list[tuple[int, int, int, Callable[..., Any], tuple[Any, ...]]] = []
         self._entered = 0
@@ -214,12 +217,14 @@ class Clock:
             self.spend(STEP_CELLS)
             self.now, _, _, call, values = heapq.heappop(self._calls)
             call(*values)
+        tick(self.spent)
         self._tick = None
 
     def spend(self, cells: int) -> None:
         """Note work that is about to be done."""
         self.spent += cells
-        if self._tick is not None:
+        if self._tick is not None and self.spent >= self._next_tick:
+            self._next_tick = self.spent + TICK_CELLS
             self._tick(self.spent)
 
 

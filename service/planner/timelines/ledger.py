@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ class Wait(NamedTuple):
     most_ms: int
     is_middle: bool
     each_from_ms: Int64s | None = None
+
+
+NO_WAIT: Final = Wait(NEVER, 0, is_middle=False)
 
 
 @dataclass
@@ -84,7 +87,7 @@ class Ledger:
         ends = self.counted & ~counted & (self.idle_since != NEVER)
         if ends.any():
             ended = np.flatnonzero(ends).astype(np.int32)
-            self._end(ended, np.full(len(ended), now_ms, np.int64), None)
+            self.start(ended, np.full(len(ended), NONE, np.int32), np.full(len(ended), now_ms, np.int64), None)
         self._note(self.reader[~counted], now_ms, -1)
         self.reader[~counted] = NONE
         self.counted = counted
@@ -105,48 +108,29 @@ class Ledger:
 
     def start(
         self, partitions: Int32s, readers: Int32s, at_ms: Int64s, rebalance: TimelineRebalance | None, wait: Wait | None = None
-    ) -> Float64s | None:
-        """These get readers at these times, NEVER for one whose process has ended.
+    ) -> Float64s:
+        """These get readers at these times, NEVER for one that gets none.
 
-        Returns float64[partitions], what has come in for each of them meanwhile, or None without weights.
+        Returns float64[partitions], what has come in for each of them meanwhile; 0 without weights.
         """
-        alive = at_ms < NEVER
-        if not alive.all():
-            partitions, readers, at_ms = partitions[alive], readers[alive], at_ms[alive]
-        self._note(readers, at_ms, 1)
-        self.reader[partitions] = readers
-        return self._end(partitions, at_ms, rebalance, wait)
+        if self.log is not None:
+            starts = at_ms < NEVER
+            self._note(readers[starts], at_ms[starts], 1)
+        idle, missed = self._ended(partitions, readers, at_ms, wait)
+        self._add(idle, 0.0 if self.weights is None else float(missed.sum()), rebalance)
+        return missed
 
     def start_one(
         self, partitions: Int32s, number: int, now_ms: int, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> float | None:
         """Of these, those that are counted get the same reader now. Returns what came in for them meanwhile, or None."""
         starts = partitions[self.counted[partitions]]
-        self.reader[starts] = number
         if self.log is not None and len(starts):
             self.log.append((now_ms, number, len(starts)))
-        idle, missed = self._ended(starts, np.full(len(starts), now_ms, np.int64), wait)
+        idle, missed = self._ended(starts, np.full_like(starts, number), np.full(len(starts), now_ms, np.int64), wait)
         total = float(np.cumsum(missed)[-1:].sum())  # added one by one
         self._add(idle, total, rebalance)
         return None if self.weights is None else total
-
-    def _bounded(self, partitions: Int32s, at_ms: Int64s, wait: Wait) -> Idle:
-        """The idle times that end then, whose last part could have been shorter or longer.
-
-        If the figure is to be the middle, ``idle_since`` becomes such that it is.
-        """
-        is_idle = self.idle_since[partitions] != NEVER
-        partitions, at_ms = partitions[is_idle], at_ms[is_idle]
-        begin = np.maximum(self.idle_since[partitions], wait.from_ms)
-        if wait.each_from_ms is not None:
-            begin = np.maximum(begin, wait.each_from_ms[partitions])
-        idle = np.maximum(0, at_ms - self.idle_since[partitions])
-        least = idle - np.minimum(np.maximum(0, at_ms - begin), idle)
-        if wait.is_middle:
-            idle = least + wait.most_ms // 2
-            self.idle_since[partitions] = at_ms - idle
-        each = (idle, least, np.maximum(idle, least + wait.most_ms))
-        return Idle(*(int(figure) for times in each for figure in (times.sum(), times.max(initial=0))))
 
     def _add(self, idle: Idle, missed: float, rebalance: TimelineRebalance | None) -> None:
         """Note idle times that are over. missed : what came in meanwhile"""
@@ -168,39 +152,26 @@ class Ledger:
 
         Returns bool[members], which of them lose something, and float64[members], what has come in for each meanwhile.
         """
-        weights = np.zeros(0) if self.weights is None else self.weights
-        bounds = None
-        if wait is not None:
-            starts = (self.reader == NONE) & (owner != NONE) & self.counted
-            starts[starts] = start_of[owner[starts]] <= now_ms
-            begin = np.flatnonzero(starts).astype(np.int32)
-            bounds = self._bounded(begin, np.full(len(begin), now_ms, np.int64), wait)
-        before = self.reader.copy() if self.log is not None else self.reader
-        loses, missed, total, longest = _hand_out(
-            self.reader, self.idle_since, self.counted, owner, start_of, now_ms, NEVER, weights
-        )
-        if self.log is not None:
-            changed = before != self.reader
-            old, new = before[changed], self.reader[changed]
-            self._note(old, now_ms, -1)
-            self._note(new[new != NONE], now_ms, 1)
-        self._add(bounds or Idle.exactly(total, longest), float(missed.sum()), rebalance)
-        return loses, missed
+        changing = np.flatnonzero(self.reader != owner).astype(np.int32)
+        old, new = self.reader[changing], owner[changing]
+        hears_later = (old != NONE) & (now_ms < start_of[old]) & (start_of[old] < NEVER)
+        stops = changing[(old != NONE) & ~hears_later]
+        starts = changing[~hears_later & (new != NONE) & self.counted[changing] & (start_of[new] <= now_ms)]
+        loses = np.zeros(len(start_of), np.bool_)
+        loses[self.reader[stops]] = True
+        self.stop(stops, now_ms)
+        of_each = self.start(starts, owner[starts], np.full(len(starts), now_ms, np.int64), rebalance, wait)
+        return loses, np.bincount(owner[starts], of_each, len(start_of)).astype(np.float64, copy=False)
 
-    def _end(
-        self, partitions: Int32s, at_ms: Int64s, rebalance: TimelineRebalance | None, wait: Wait | None = None
-    ) -> Float64s | None:
-        idle, missed = self._ended(partitions, at_ms, wait)
-        self._add(idle, float(missed.sum()), rebalance)
-        return None if self.weights is None else missed
-
-    def _ended(self, partitions: Int32s, at_ms: Int64s, wait: Wait | None) -> tuple[Idle, Float64s]:
+    def _ended(self, partitions: Int32s, readers: Int32s, at_ms: Int64s, wait: Wait | None) -> tuple[Idle, Float64s]:
         """The idle times that end then, and float64[partitions], what came in meanwhile; 0 without weights."""
-        bounds = None if wait is None else self._bounded(partitions, at_ms, wait)
-        idle = np.maximum(0, at_ms - self.idle_since[partitions])  # of one that is not idle, NEVER is later
-        self.idle_since[partitions] = NEVER
-        missed = np.zeros(len(idle)) if self.weights is None else self.weights[partitions] * idle / 1000
-        return bounds or Idle.exactly(int(idle.sum()), int(idle.max(initial=0))), missed
+        from_ms, most_ms, is_middle, each_from_ms = wait or NO_WAIT
+        each_from = self.idle_since[:0] if each_from_ms is None else each_from_ms
+        figures, idle_ms = _start(
+            self.reader, self.idle_since, partitions, readers, at_ms, from_ms, most_ms, is_middle, each_from, NEVER
+        )
+        missed = np.zeros(len(idle_ms)) if self.weights is None else self.weights[partitions] * idle_ms / 1000
+        return Idle(*figures), missed
 
     def unread_since(self) -> Int64s:
         """int64[partitions], since when each that exists has no reader; NEVER for one that has."""
@@ -209,29 +180,44 @@ class Ledger:
 
 
 @kernel
-def _hand_out(
-    reader: Int32s, idle_since: Int64s, counted: Bools, owner: Int32s, start_of: Int64s, now: int, never: int, weights: Float64s
-) -> tuple[Bools, Float64s, int, int]:
-    """``Ledger.hand_out``, ``weights`` may be empty; also the idle times' sum and longest. Twin: tests/reference/ledger.py."""
-    loses: Bools = np.zeros(len(start_of), np.bool_)
-    missed = np.zeros(len(start_of), np.float64)
-    total = longest = np.int64(0)
-    for partition in range(len(reader)):
-        old, new = reader[partition], owner[partition]
-        if old == new:
+def _start(
+    reader: Int32s,
+    idle_since: Int64s,
+    partitions: Int32s,
+    readers: Int32s,
+    at_ms: Int64s,
+    from_ms: int,
+    most_ms: int,
+    is_middle: bool,  # noqa: FBT001 (a kernel)
+    each_from_ms: Int64s,
+    never: int,
+) -> tuple[tuple[int, int, int, int, int, int], Int64s]:
+    """Give partitions their readers; none at ``never``. Returns the figures of ``Idle``, and int64[partitions], the idle times.
+
+    readers, at_ms : of each of the partitions
+    each_from_ms : int64[all partitions], or empty; the rest is a ``Wait``
+
+    Twin: tests/reference/ledger.py.
+    """
+    idle_ms = np.zeros(len(partitions), np.int64)
+    total = longest = least_total = least_longest = most_total = most_longest = np.int64(0)
+    for i in range(len(partitions)):
+        partition = partitions[i]
+        if at_ms[i] == never:
             continue
-        if old != NONE:
-            if now < start_of[old] < never:
-                continue
-            loses[old] = True
-            reader[partition] = NONE
-            idle_since[partition] = now
-        if new == NONE or not counted[partition] or start_of[new] > now:
+        reader[partition], since = readers[i], idle_since[partition]
+        if since == never:
             continue
-        idle = np.int64(max(0, now - idle_since[partition]))  # of one that is not idle, never is later than now
-        records = weights[partition] * idle / 1000 if len(weights) > 0 else 0.0
-        reader[partition], idle_since[partition] = new, never
-        total += idle
-        longest = max(longest, idle)
-        missed[new] += records
-    return loses, missed, int(total), int(longest)
+        begin = max(since, from_ms)
+        if len(each_from_ms) > 0:
+            begin = max(begin, each_from_ms[partition])
+        idle = max(0, at_ms[i] - since)
+        least = idle - min(max(0, at_ms[i] - begin), idle)
+        if is_middle:
+            idle = least + most_ms // 2
+        most = max(idle, least + most_ms)
+        idle_since[partition], idle_ms[i] = never, idle
+        total, longest = total + idle, max(longest, idle)
+        least_total, least_longest = least_total + least, max(least_longest, least)
+        most_total, most_longest = most_total + most, max(most_longest, most)
+    return (int(total), int(longest), int(least_total), int(least_longest), int(most_total), int(most_longest)), idle_ms

@@ -111,7 +111,7 @@ class MemberColumns(NamedTuple):
 
 
 class Members:
-    """All incarnations, by number, and their columns, which are longer."""
+    """All incarnations, by number, and their columns, which are longer: the last row, which NONE is an index of, stays 0."""
 
     def __init__(self, draw: IdDraw | None = None) -> None:
         self.draw = draw or IdDraw()
@@ -129,7 +129,7 @@ class Members:
         """Enter an incarnation, which this numbers."""
         number = member.number = len(self.all)
         member.started_ms = now_ms
-        if number == len(self.columns.beat):
+        if number + 1 == len(self.columns.beat):
             self.columns = MemberColumns(*(np.concatenate([column, np.zeros_like(column)]) for column in self.columns))
         self.all.append(member)
         self.ids.append(member.member_id)
@@ -219,14 +219,12 @@ class Paces:
             polls += (self.members.columns.phase[numbers] * every // PHASES - polls) % every
         return polls
 
-    def polls_after(self, numbers: Int32s, from_ms: Int64s) -> Int64s:
-        """int64[...], the first poll of each member later than that; the same time if polls take none."""
-        return self.next_polls(numbers, from_ms + (self.timing.poll_interval_ms > 0))
-
-    def reading(self, numbers: Int32s) -> Bools:
-        """bool[...], which of these members read a partition."""
-        readers = self.ledger.reader
-        return np.bincount(readers[readers != NONE], minlength=len(self.members.all))[numbers] > 0
+    def busy(self, numbers: Int32s) -> Bools:
+        """bool[...], which of these members read a partition, so that their poll returns at once; none if polls take no time."""
+        reads = np.zeros(len(self.members.all) + 1, np.bool_)
+        if self.timing.poll_interval_ms:
+            reads[self.ledger.reader] = True  # NONE is the last
+        return reads[numbers]
 
     def next_poll(self, number: int, from_ms: int) -> int:
         """The same for one member."""
@@ -260,12 +258,9 @@ def stop_eager_readers(paces: Paces, numbers: Int32s, now_ms: int) -> None:
 
 def syncs(paces: Paces, numbers: Int32s, now_ms: int) -> Int64s:
     """int64[...], in which poll each of these members gets the response to its JoinGroup, and sends SyncGroup."""
-    now = np.full(len(numbers), now_ms, np.int64)
-    in_this_poll = (paces.members.columns.joins[numbers] == now) & (paces.members.columns.stalled_until[numbers] <= now)
-    polls: Int64s = np.where(in_this_poll, now, paces.next_polls(numbers, now))
-    if paces.timing.poll_interval_ms:
-        polls = np.where(paces.reading(numbers), paces.polls_after(numbers, now), polls)
-    return polls
+    busy, columns = paces.busy(numbers), paces.members.columns
+    in_this_poll = ~busy & (columns.joins[numbers] == now_ms) & (columns.stalled_until[numbers] <= now_ms)
+    return np.where(in_this_poll, now_ms, paces.next_polls(numbers, now_ms + busy.astype(np.int64)))
 
 
 def receipts(paces: Paces, numbers: Int32s, now_ms: int) -> Int64s:
@@ -273,12 +268,9 @@ def receipts(paces: Paces, numbers: Int32s, now_ms: int) -> Int64s:
 
     Reproduces ConsumerCoordinator.onJoinComplete. The heartbeat thread receives the response to SyncGroup, a poll handles it.
     """
-    sent = paces.members.columns.syncs[numbers]
-    answered = np.maximum(sent, now_ms)
-    polls = np.where(sent < now_ms, paces.next_polls(numbers, answered), sent)
-    if paces.timing.poll_interval_ms:
-        polls = np.where(paces.reading(numbers), paces.polls_after(numbers, answered), polls)
-    return np.where(sent < NEVER, polls, NEVER)
+    sent, busy = paces.members.columns.syncs[numbers], paces.busy(numbers)
+    polls = paces.next_polls(numbers, np.maximum(sent, now_ms) + busy)
+    return np.where((sent < NEVER) & (busy | (sent < now_ms)), polls, sent)
 
 
 def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iterator[tuple[int, Int32s, Int32s]]:
@@ -289,15 +281,13 @@ def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iter
 
     Yields (time, partitions gained, partitions lost).
     """
-    if len(late):
-        times, batch_of = np.unique(starts[late]), np.full(len(starts) + 1, NONE, np.int32)
+    changing = np.flatnonzero(owner != reader).astype(np.int32)
+    if len(late) and len(changing):
+        times, batch_of = distinct(starts[late]), np.full(len(starts) + 1, NONE, np.int32)
         batch_of[late] = np.searchsorted(times, starts[late])
-        gains, loses = (
-            grouped(np.where(owner == reader, NONE, batch_of[numbers]).astype(np.int32), len(times))
-            for numbers in (owner, reader)
-        )
+        gains, loses = (grouped(batch_of[numbers[changing]], len(times)) for numbers in (owner, reader))
         for i in np.flatnonzero(gains.lengths() + loses.lengths()).tolist():
-            yield int(times[i]), gains.row(i), loses.row(i)
+            yield int(times[i]), changing[gains.row(i)], changing[loses.row(i)]
 
 
 def polls_wait(paces: Paces, first_rejoin: int) -> Wait | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service.core.assignors import Assignor
 from service.core.measures import Spread, ZoneTraffic
@@ -150,8 +150,7 @@ class CoordinatorRequest:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Idle:
+class Idle(NamedTuple):
     """Idle times: the sum over partitions and the longest, and the least and the most that both can be, in ms.
 
     They differ where it hangs on when clients heartbeat and poll.
@@ -222,7 +221,7 @@ class TimelineRebalance:
     fewest_possible_moves: int | None = None
     withheld: int = 0
     zone_traffic: ZoneTraffic | None = None
-    idle: Idle = Idle()
+    idle: Idle = field(default_factory=Idle)
     backlog: float = 0.0
     catch_up_ms: float | None = None
     explanation: dict[str, Any] | None = None

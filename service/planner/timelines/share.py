@@ -130,10 +130,8 @@ class ShareCoordinator(ConsumerCoordinator):
         joins = self.joining == self.beating
         wait = None if joins else Wait(self.since_ms, self.timing.heartbeat_interval_ms, is_middle=True)
         missed = ledger.start(read[unread], numbers[slots[unread]], soonest[unread], current, wait)
-        if missed is not None:
-            gets = slots[unread][soonest[unread] < NEVER]
-            of_members = np.bincount(gets, missed, len(numbers)).astype(np.float64, copy=False)
-            self.course.backlog(current, of_members, rows, view)
+        of_members = np.bincount(slots[unread], missed, len(numbers)).astype(np.float64, copy=False)
+        self.course.backlog(current, of_members, rows, view)
 
     def topics_changed(self) -> None:
         """A deleted topic takes its state with it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from service.planner.timelines.course import EVENTS, STEP_CELLS, Clock
+from service.planner.timelines.course import EVENTS, STEP_CELLS, TICK_CELLS, Clock
 from service.planner.timelines.model import NEVER
 
 
@@ -34,15 +36,23 @@ def test_a_run_ends_before_a_time_and_goes_on_from_there() -> None:
     assert heard == [1, 2, 3]
 
 
-def test_a_tick_sees_each_step_before_it_is_taken_and_can_end_the_run() -> None:
+def test_a_tick_sees_each_large_step_before_it_is_taken_and_can_end_the_run() -> None:
     clock, heard = Clock(), []
-    clock.at(0, lambda: clock.spend(7))
-    clock.at(1, heard.append, "not reached")
+    clock.at(0, lambda: (clock.spend(TICK_CELLS + 7), heard.append("not reached")))
 
     def tick(spent: int) -> None:
-        if spent > STEP_CELLS + 7:
+        if spent > TICK_CELLS:
             raise OverflowError
 
     with pytest.raises(OverflowError):
         clock.run(tick)
-    assert (heard, clock.spent) == ([], 2 * STEP_CELLS + 7)
+    assert (heard, clock.spent) == ([], STEP_CELLS + TICK_CELLS + 7)
+
+
+def test_a_tick_sees_what_small_steps_have_cost_at_the_latest_at_the_end() -> None:
+    clock, seen = Clock(), []
+    for at in range(25):
+        clock.at(at, clock.spend, 7)
+    clock.run(seen.append)
+    assert seen[-1] == clock.spent == 25 * (STEP_CELLS + 7)
+    assert max(after - before for before, after in pairwise(seen)) <= TICK_CELLS + STEP_CELLS

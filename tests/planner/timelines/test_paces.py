@@ -39,9 +39,7 @@ def test_next_times(beat: int, now: int, heartbeat: int, poll: int, phase: int, 
     polls = [at for at in range(HORIZON) if at >= stalled_until and (not poll or (at - phase * poll // PHASES) % poll == 0)]
     first = next(at for at in polls if at >= now)
     assert (paces.next_poll(0, now), paces.next_polls(one, np.array([now])).tolist()) == (first, [first])
-    later = next(at for at in polls if at > now) if poll else first
-    assert paces.polls_after(one, np.array([now])).tolist() == [later]
 
-    assert not paces.reading(one)[0]
+    assert not paces.busy(one)[0]
     ledger.reader[1] = 0
-    assert paces.reading(one)[0]
+    assert paces.busy(one)[0] == (poll > 0)

@@ -163,7 +163,6 @@ class ClassicClients:
         if np.array_equal(self.ledger.reader, owner):
             return owner
         columns, joined = self.members.columns, self.coordinator.joined
-        eager = columns.eager[: len(self.members.all)]
         claimed = self.ledger.reader.copy()
         silent = joined[columns.died[joined] != NEVER]
         if len(silent):
@@ -172,8 +171,7 @@ class ClassicClients:
         deleted = self._had_deleted()
         deleted = deleted[(columns.died[owner[deleted]] == NEVER) | np.isin(owner[deleted], joined)]
         claimed[deleted] = owner[deleted]
-        if eager.any():
-            claimed[(claimed != NONE) & np.append(eager, False)[claimed]] = NONE
+        claimed[columns.eager[claimed]] = NONE
         return claimed
 
     def receive(self, numbers: Int32s, led: Led) -> None:
@@ -194,12 +192,13 @@ class ClassicClients:
         owner[led.partitions] = numbers[led.rows.row_of_each_value()]
         wait = polls_wait(self.course.paces, coordinator.first_rejoin)
         revokes, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
-        lost = self._had_deleted()
-        lost = lost[owner[lost] != coordinator.owner[lost]]
-        losers = distinct(coordinator.owner[lost])
-        revokes[losers[~columns.eager[losers] & (columns.syncs[losers] < NEVER)]] = True
+        if self.deleted.any():
+            lost = self._had_deleted()
+            lost = lost[owner[lost] != coordinator.owner[lost]]
+            losers = distinct(coordinator.owner[lost])
+            revokes[losers[~columns.eager[losers] & (columns.syncs[losers] < NEVER)]] = True
+            self.deleted &= (owner == coordinator.owner) & (self.ledger.reader != owner)
         self.course.backlog(current, missed[numbers], led.rows, led.view)
-        self.deleted &= (owner == coordinator.owner) & (self.ledger.reader != owner)
         coordinator.owner = owner
         late = numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)]
         for at_ms, gains, loses in batches(owner, self.ledger.reader, starts, late):
@@ -235,12 +234,13 @@ class ClassicClients:
             return
         self.clock.spend((len(gains) + len(loses)) // PASSED)
         ledger, owner = self.ledger, self.coordinator.owner
-        reads, present = np.zeros(len(self.members.all) + 1, np.bool_), self.present.numbers()
-        reads[present] = self.members.columns.died[present] == NEVER
-        gains = gains[reads[owner[gains]] & (ledger.reader[gains] == NONE) & ledger.counted[gains]]
-        loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != owner[loses])]
-        ledger.start(gains, owner[gains], np.full(len(gains), self.clock.now, np.int64), current, wait)
+        gainers, died = owner[gains], self.members.columns.died
+        starts = (died[gainers] == NEVER) & (ledger.reader[gains] == NONE) & ledger.counted[gains]
+        ledger.start(gains, gainers, np.where(starts, self.clock.now, NEVER), current, wait)
         if len(loses):
+            reads, present = np.zeros(len(died), np.bool_), self.present.numbers()
+            reads[present] = died[present] == NEVER
+            loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != owner[loses])]
             losers = distinct(ledger.reader[loses]).tolist()
             ledger.stop(loses, self.clock.now)
             self.coordinator.rejoin_all([(self.present[number], REVOKED) for number in losers])

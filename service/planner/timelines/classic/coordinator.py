@@ -471,6 +471,8 @@ def is_supported(members: Members, present: Present, member: Member) -> bool:
 
 def selected(members: Members, present: Present) -> str:
     """The name of the assignor with the most votes among those that all members support: ClassicGroup.selectProtocol."""
+    if len(members.assignor_lists) == 1:
+        return members.assignor_lists[0][0].protocol_name
     codes: list[int] = members.columns.assignors[present.numbers()].tolist()
     lists = [members.assignor_lists[code] for code in dict.fromkeys(codes)]
     if len(lists) == 1:
