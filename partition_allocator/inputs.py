@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from service.cli import request_bodies
+from service import parameters
 from service.core.keys.columns import BYTES
 from service.decisions.rows import TYPE_OF_FORMAT
 
@@ -177,7 +177,7 @@ def _is_table(rows: Any) -> bool:
 def group_topics(topics: Mapping[str, int] | Rows) -> list[dict[str, Any]]:
     """The ``topics`` of a group."""
     if isinstance(topics, Mapping):
-        return request_bodies.topics(topics)
+        return parameters.topic_rows(topics)
     return rows(topics, "topics")
 
 
@@ -186,7 +186,7 @@ def group_members(members: int | Rows | Iterable[str], owned_partitions: Rows | 
     if isinstance(members, str):
         raise TypeError(f'members must be a number, a list of ids or rows; for one member, pass ["{members}"].')
     if isinstance(members, int | np.integer):
-        listed = request_bodies.members(count(members, "members"))
+        listed = parameters.member_rows(count(members, "members"))
     elif _is_table(members):
         listed = rows(members, "members")
     elif not isinstance(members, Iterable) or isinstance(members, Mapping | AbstractSet):
@@ -225,7 +225,7 @@ def brokers(of: int | Rows, racks: int | None = None) -> list[dict[str, Any]]:
     if isinstance(of, int | np.integer):
         if racks is not None and count(racks, "racks") == 0:
             raise ValueError("racks must be at least 1.")
-        return request_bodies.brokers(count(of, "brokers"), racks)
+        return parameters.broker_rows(count(of, "brokers"), racks)
     if racks is not None:
         raise ValueError("racks is for a number of brokers; rows have a rack_id.")
     return rows(of, "brokers")

@@ -10,11 +10,11 @@ from typing import Any, Final
 from marshmallow import Schema, post_load, validate
 
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.printable import all_of
-from service.decisions.rows import LONGEST_TOPIC_NAME
+from service.decisions.rows import LONGEST_TOPIC_NAME, raise_all
 from service.http import fields
 from service.http.fields import Array, Int
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation

@@ -13,11 +13,11 @@ import pyarrow as pa
 from marshmallow import Schema, validate
 
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST, since
 from service.core.model import NONE
 from service.core.printable import counted, first_few, share
-from service.decisions.rows import duplicates_in_rows
+from service.decisions.rows import duplicates_in_rows, raise_all
 from service.http import fields
 from service.http.fields import Array, Bool, Int, Name, Number, Subject
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema, row_of_a_snapshot

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
-from service.api.placements import ReassignedSchema, reassignment
 from service.api.reassignment_schemas import PATTERNS, PacedSchema, PlacedTopicSchema
 from service.api.reassignments import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, plan_document
 from service.core.measures import spread
@@ -34,7 +33,17 @@ from service.decisions.log_dirs import (
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
-from service.http.forms import OF_BROKERS, AnswerSchema, CountsSchema, Form, KafkaVersion, LoadsSchema, Operation
+from service.http.forms import (
+    OF_BROKERS,
+    AnswerSchema,
+    CountsSchema,
+    Form,
+    KafkaVersion,
+    LoadsSchema,
+    Operation,
+    ReassignedSchema,
+    reassignment,
+)
 from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, json_list
 from service.http.json.rows import rows as json_rows

@@ -14,26 +14,28 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
-from service.api.placements import BrokerLoadSchema, BrokerSchema, RackLoadSchema, load_documents
+from service.api.placements import BrokerSchema
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.measures import Load, ZoneTraffic, load_of, placed_traffic, spread
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.ragged import taken
-from service.decisions.placements.rows import (
-    BROKER,
-    PLACEMENT,
-    check_brokers,
-    plain_brokers,
-    plain_placements,
-    read_cluster,
-    read_placement,
-)
-from service.decisions.rows import duplicates_in_column
+from service.decisions.placements.rows import BROKER, PLACEMENT, check_brokers, plain_placements, read_cluster, read_placement
+from service.decisions.rows import duplicates_in_column, faults_of, plain_brokers, raise_all
 from service.http import fields
 from service.http.fields import Array, Int, Rows, TopicName
-from service.http.forms import PLACED_TRAFFIC, AnswerSchema, Form, Operation, ZoneTrafficSchema, row_of_a_snapshot
+from service.http.forms import (
+    PLACED_TRAFFIC,
+    AnswerSchema,
+    BrokerLoadSchema,
+    Form,
+    Operation,
+    RackLoadSchema,
+    ZoneTrafficSchema,
+    load_documents,
+    row_of_a_snapshot,
+)
 from service.planner.placement_audits import (
     MEASURES,
     CreatedPart,

@@ -5,7 +5,6 @@ As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv`
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import chain, islice
 from typing import Any, Final, cast
 
@@ -14,27 +13,30 @@ import pyarrow as pa
 from marshmallow import Schema, validate
 
 from service.core.kafka_versions import LATEST
-from service.core.measures import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.decisions.placements.answer import UNNAMED, PlacementAnswer, PlacementQuestion, answer
 from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
-from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, plain_current
-from service.decisions.rows import NAME
+from service.decisions.placements.rows import BROKER, CURRENT, plain_current
+from service.decisions.rows import NAME, plain_brokers
 from service.http import fields
 from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
 from service.http.forms import (
     PLACED_TRAFFIC,
     AnswerSchema,
-    CountsSchema,
+    BrokerLoadSchema,
     ExplainSchema,
     Form,
     ImplementationSchema,
     Operation,
     QuestionSchema,
+    RackLoadSchema,
+    ReassignmentSchema,
     ZoneTrafficSchema,
     accepted_racks_field,
+    load_documents,
     price_per_gb_field,
+    reassignment,
     row_of_a_snapshot,
 )
 from service.http.json.codec import LongText, dumps
@@ -146,43 +148,6 @@ class PlacementSchema(AnswerSchema):
 
     partition_id = fields.Integer()
     replicas = fields.List(fields.Integer(), "broker ids, the leader (the preferred replica) first")
-
-
-class BrokerLoadSchema(AnswerSchema):
-    """What brokers get, over all topics placed."""
-
-    broker_ids = fields.List(fields.Integer(), "in request order")
-    replicas = fields.Nested(CountsSchema)
-    leaders = fields.Nested(CountsSchema)
-
-
-class RackLoadSchema(AnswerSchema):
-    """What racks get, over all topics placed."""
-
-    rack_ids = fields.List(fields.String(allow_none=True), "in the order in which they first appear; null: no rack")
-    replicas = fields.Nested(CountsSchema)
-    leaders = fields.Nested(CountsSchema)
-
-
-class ReassignedSchema(AnswerSchema):
-    """One partition of a reassignment."""
-
-    topic = fields.String()
-    partition = fields.Integer()
-    replicas = fields.List(fields.Integer())
-    log_dirs = fields.List(
-        fields.String(),
-        "from `kafka-reassign-generate`: `any` for each of `replicas`",
-        optional=True,
-        example=["any", "any"],
-    )
-
-
-class ReassignmentSchema(AnswerSchema):
-    """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
-
-    version = fields.Integer()
-    partitions = fields.List(fields.Nested(ReassignedSchema))
 
 
 class TopicPlacementSchema(AnswerSchema):
@@ -311,22 +276,6 @@ def _operated(cluster: Cluster, request: list[TopicResult] | NotPlaced) -> list[
     ]
 
 
-def load_documents(cluster: Cluster, load: Load) -> dict[str, Any]:
-    """An answer's `broker_load` and `rack_load`. load : of the brokers"""
-    rack_ids, of_racks = rack_load(cluster, load)
-    return {
-        "broker_load": {"broker_ids": cluster.broker_ids, **_measures(load)},
-        "rack_load": {"rack_ids": rack_ids, **_measures(of_racks)},
-    }
-
-
-def _measures(load: Load) -> dict[str, Any]:
-    return {
-        name: {"counts" if name in COUNTS else "totals": totals, **asdict(load.spread(name))}
-        for name, totals in load.totals.items()
-    }
-
-
 def placements_json(cluster: Cluster, placed: Placed) -> LongText:
     """``[{"partition_id", "replicas"}]``."""
     return json_list(len(placed.partition_ids), *_opened(cluster, placed, b'{"partition_id":'), Part([b"]}"]))
@@ -353,11 +302,6 @@ def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: b
     texts = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
     commas = chain.from_iterable((b",", *text.pieces) for text in texts)
     return reassignment(LongText(islice(commas, 1, None), max(0, sum(1 + text.size for text in texts) - 1), exact=True))
-
-
-def reassignment(rows: LongText) -> LongText:
-    """A reassignment. rows : the text of its partitions"""
-    return enclosed(b'{"version":1,"partitions":[', rows, b"]}")
 
 
 def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> LongText:

@@ -14,14 +14,24 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.api.placements import ReassignmentSchema, load_documents, reassignment
 from service.api.reassignment_schemas import FrontierSchema, ReassignmentQuestionSchema
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
 from service.decisions.log_dirs import LogDirAnswer
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table, replica_reasons
 from service.http import fields
-from service.http.forms import PLACED_TRAFFIC, AnswerSchema, CountsSchema, Form, LoadsSchema, Operation, ZoneTrafficSchema
+from service.http.forms import (
+    PLACED_TRAFFIC,
+    AnswerSchema,
+    CountsSchema,
+    Form,
+    LoadsSchema,
+    Operation,
+    ReassignmentSchema,
+    ZoneTrafficSchema,
+    load_documents,
+    reassignment,
+)
 from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, json_list
 from service.http.json.rows import rows as json_rows

@@ -15,7 +15,7 @@ from service.api.rebalance_schemas import GroupRebalancesSchema
 from service.core.measures import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.decisions.groups.tables import in_answer_order
+from service.decisions.groups.answer import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.conclusions import conclusion, warnings
 from service.decisions.rebalances.question import rebalance_protocol_of

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from service.cli import options
-from service.cli.errors import BAD_INPUT, note
+from service import parameters
+from service.cli import BAD_INPUT, note
 from service.http.media_types import CSV
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _answered(form: Form[Any, Any], asked: Callable[[], Any]) -> Any:
 def written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
     """An answer of ``decide_question`` in a form, see ``ask``."""
     if form != "csv" or family.table is None:
-        return family.json(answer, full=form == "table" or options.full())
+        return family.json(answer, full=form == "table" or parameters.full())
     from service.http.tables import written  # noqa: PLC0415 - as above
 
     return b"".join(written(family.columns(answer, CSV), CSV))
@@ -159,3 +159,20 @@ def _place(pointer: str) -> str:
         return pointer
     own = (param for param in context.command.params if isinstance(param, click.Option))
     return next((option.opts[0] for option in own if option.name == field), pointer)
+
+
+def object_of(body: bytes) -> dict[str, Any] | None:
+    """The JSON object of a body that a command adds to; None if it is anything else."""
+    from service.http.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
+
+    try:
+        document = loads(body)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def rows_of(body: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects in a list of a body; none where it is absent or wrong, of which the service says why."""
+    found = body.get(name)
+    return found if isinstance(found, list) and all(isinstance(row, dict) for row in found) else []

@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import click
 
-from service.cli import options
+from service import parameters
+from service.cli import BadInput, note
 from service.cli.asking import announce_compilation
-from service.cli.errors import BadInput, note
 from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.conformance.comparison import Comparison, Failure, compare
@@ -58,7 +58,7 @@ _SHOWN: Final = 2_000
     show_default=True,
     help="Time to wait for an answer.",
 )
-@options.output("table", "json", "junit")
+@parameters.output("table", "json", "junit")
 def conform(
     *, command: tuple[str, ...], names: tuple[str, ...], cases: int, seed: int, kafka_version: str | None,
     client_version: str | None, seconds: float, output: str | None,
@@ -84,7 +84,7 @@ def conform(
         raise BadInput(f"{command[0]}: {silence}.") from None
     finally:
         program.close()
-    _print(outcomes, options.form(output))
+    _print(outcomes, parameters.form(output))
     sys.exit(0 if all(outcome.verdict == "alike" for outcome in outcomes) else DIFFERS)
 
 

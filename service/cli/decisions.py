@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from service.cli import options, request_bodies
-from service.cli.asking import ask, printed
-from service.cli.errors import BadInput, read_input
+from service import parameters
+from service.cli import BadInput, read_input
+from service.cli.asking import ask, object_of, printed
 from service.cli.help import GroupedCommand
 from service.parameters import Parsed
 from service.report.figures import id_ranges, number
@@ -67,7 +67,7 @@ Shown: TypeAlias = "tuple[Sequence[str], list[Cells]]"
 """The heads and the rows of a table for a terminal."""
 
 FILE_OR_OPTIONS = "Without these options, FILE is the JSON body of POST {path}. Default: standard input."
-FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORMS}."
+FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {parameters.FORMS}."
 
 
 @click.command(cls=GroupedCommand, epilog=FILE_OR_OPTIONS.format(path="/v1/partitions"))
@@ -76,8 +76,8 @@ FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORM
 @click.option("--partitioner", help="Partitioner of the client, such as librdkafka. Default: java.")
 @click.option("--key-format", help="Serializer of the keys, such as long. Default: string.")
 @click.option("--random-seed", type=int, help="Seed of partitioners that draw at random.")
-@options.EXPLAIN
-@options.OUTPUT
+@parameters.EXPLAIN
+@parameters.OUTPUT
 def partitions(*, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, **fields: Any) -> None:
     """Compute the partition of each key.
 
@@ -90,16 +90,16 @@ def partitions(*, keys: tuple[str, ...], partitions_count: int | None, explain: 
     elif not keys:
         raise click.UsageError("Missing argument 'KEY'.")
     else:
-        values: list[Any] = [request_bodies.key(key, fields["key_format"]) for key in keys]
+        values: list[Any] = [parameters.key(key, fields["key_format"]) for key in keys]
         body = _body({"partitions_count": partitions_count, "keys": values, **fields})
-    _answer("/v1/partitions", body, _partition_rows, options.form(output, explain=explain), explain=explain)
+    _answer("/v1/partitions", body, _partition_rows, parameters.form(output, explain=explain), explain=explain)
 
 
 @click.command(cls=GroupedCommand, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
 @click.argument("file", required=False)
-@options.TOPICS
-@options.MEMBERS
-@options.GROUP
+@parameters.TOPICS
+@parameters.MEMBERS
+@parameters.GROUP
 @click.option(
     "--compare",
     multiple=True,
@@ -107,11 +107,11 @@ def partitions(*, keys: tuple[str, ...], partitions_count: int | None, explain: 
     help="Another assignor to compare with, such as librdkafka:range or consumer:uniform. Repeatable.",
 )
 @click.option("--max-moves", type=click.IntRange(0), help="Most partitions that may change hands, for balanced.")
-@options.PRICE
+@parameters.PRICE
 @click.option("--frontier", is_flag=True, help="Show what fewer moves achieve, for balanced.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the frontier, with --frontier.")
-@options.EXPLAIN
-@options.OUTPUT
+@parameters.EXPLAIN
+@parameters.OUTPUT
 def assign(
     *, file: str | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...],
@@ -122,13 +122,13 @@ def assign(
 
     partition-allocator assign --topic orders:12 --members 5 --assignor range
     """
-    form = options.form(output, explain=explain)
+    form = parameters.form(output, explain=explain)
     if svg is not None and not frontier:
         raise click.UsageError("--svg draws the frontier: add --frontier.")
     if svg is not None and form == "csv":
         raise click.UsageError("--svg is for --output table or json, not csv.")
     if (topics or members is not None) and file is None and not snapshots:
-        body: Body = _body({**options.described_group(topics, members), **fields})
+        body: Body = _body({**parameters.described_group(topics, members), **fields})
     else:
         with _open(file or "-", "To describe a group by options, give --topic and --members.") as source:
             from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
@@ -149,12 +149,12 @@ def assign(
 
 
 @click.command(cls=GroupedCommand)
-@options.TOPICS
-@options.MEMBERS
+@parameters.TOPICS
+@parameters.MEMBERS
 @click.option("--assignor", help="How a system divides partitions, such as flink:kafka-source. Default: spark:kafka-source.")
-@options.BATCH
-@options.EXPLAIN
-@options.OUTPUT
+@parameters.BATCH
+@parameters.EXPLAIN
+@parameters.OUTPUT
 def splits(
     *, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None, assignor: str | None,
     starting_offsets: str | None, ending_offsets: str | None, explain: bool, output: str | None, **limits: int | None,
@@ -165,14 +165,14 @@ def splits(
     """
     question = {"group_protocol": "splits", "assignor": assignor or "spark:kafka-source", **limits}
     if starting_offsets is None and ending_offsets is None:
-        group = options.described_group(topics, members)
+        group = parameters.described_group(topics, members)
     elif topics:
         raise click.UsageError("--starting-offsets and --ending-offsets name the topics: leave out --topic.")
     else:
         listed = batch_topics(starting_offsets, ending_offsets)
-        executors = options.described_group([(listed[0]["topic_name"], 1)] if listed else (), members, "executor-")["members"]
+        executors = parameters.described_group([(listed[0]["topic_name"], 1)] if listed else (), members, "executor-")["members"]
         group = {"topics": listed, "members": executors}
-    form = options.form(output, explain=explain)
+    form = parameters.form(output, explain=explain)
     _answer("/v1/group-assignments", _body({**question, **group}), _assign_rows, form, explain=explain)
 
 
@@ -182,14 +182,14 @@ def splits(
 @click.option(
     "--racks",
     "racks_count",
-    type=Parsed("racks", options.racks, "a number of racks, or unknown"),
+    type=Parsed("racks", parameters.racks, "a number of racks, or unknown"),
     help="Number of racks of the --brokers, in turn; unknown accepts that none has a rack. Default: none.",
 )
-@options.PLACEMENT
+@parameters.PLACEMENT
 @click.option("--random-seed", type=int, help="Seed of placers that draw at random.")
-@options.PRICE
-@options.EXPLAIN
-@options.OUTPUT
+@parameters.PRICE
+@parameters.EXPLAIN
+@parameters.OUTPUT
 def place(
     *, file: str, brokers: str | None, racks_count: int | str | None, racks: tuple[str, ...],
     snapshots: tuple[BufferedReader, ...], topic_name: str | None, price_per_gb: float | None, explain: bool, output: str | None,
@@ -209,13 +209,13 @@ def place(
 
             body: Body = reading.body(source, reading.placement_body, snapshots, racks=racks, **fields)
     else:
-        options.check_no_file(None if file == "-" else file, snapshots)
+        parameters.check_no_file(None if file == "-" else file, snapshots)
         if racks:
             raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
         body = _body(_placement(brokers, racks_count if isinstance(racks_count, int) else None, fields))
     further = {name: value for name, value in more.items() if value is not None}
     body = _extended(body, further) if further else body
-    _answer("/v1/replica-placements", body, _place_rows, options.form(output, explain=explain), explain=explain)
+    _answer("/v1/replica-placements", body, _place_rows, parameters.form(output, explain=explain), explain=explain)
 
 
 def _comparing(body: Body, compare: tuple[str, ...]) -> Body:
@@ -231,7 +231,7 @@ def _comparing(body: Body, compare: tuple[str, ...]) -> Body:
 
 def _extended(body: Body, more: dict[str, Any]) -> Body:
     """The body with more fields; the elements of lists come after those that it has."""
-    document = request_bodies.object_of(body) if isinstance(body, bytes) else body
+    document = object_of(body) if isinstance(body, bytes) else body
     if document is None:
         return body  # the service says what is wrong with it
     joined = {name: [*(document.get(name) or ()), *value] if isinstance(value, list) else value for name, value in more.items()}
@@ -244,19 +244,19 @@ def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
         return {"topic_name": text}
     if partitions_count is not None:
         raise click.UsageError("--topic has the number of partitions: leave out --partitions.")
-    name, count = options.TOPIC.convert(text, click.Option(["--topic"]), None)
+    name, count = parameters.TOPIC.convert(text, click.Option(["--topic"]), None)
     return {"topic_name": name, "partitions_count": count}
 
 
 def _placement(brokers: str, racks: int | None, fields: dict[str, Any]) -> dict[str, Any]:
-    count = options.count(brokers)
+    count = parameters.count(brokers)
     if count is not None:
-        rows = request_bodies.brokers(count, racks)
+        rows = parameters.broker_rows(count, racks)
     else:
-        ids = [options.count(name) for name in brokers.split(",")]
+        ids = [parameters.count(name) for name in brokers.split(",")]
         if None in ids:
             raise click.UsageError(f"--brokers: {brokers!r} is neither a number of brokers nor ids such as 1,2,5.")
-        rows = [{**row, "broker_id": ids[i]} for i, row in enumerate(request_bodies.brokers(len(ids), racks))]
+        rows = [{**row, "broker_id": ids[i]} for i, row in enumerate(parameters.broker_rows(len(ids), racks))]
     defaults = {name: 1 for name in ("partitions_count", "replication_factor") if fields[name] is None}
     return {"brokers": rows, **fields, **defaults}
 

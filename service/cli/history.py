@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import click
 
-from service.cli import options
+from service import parameters
+from service.cli import name_of, note
 from service.cli.asking import decide_question, written
-from service.cli.errors import name_of, note
 from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.printable import first_few, printable
@@ -32,7 +32,7 @@ NAMED: Final = 3
 @click.argument("group_id", metavar="GROUP")
 @click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
 @click.option("--otherwise", is_flag=True, help="Also replay the events for a group that is run in other ways.")
-@options.OUTPUT
+@parameters.OUTPUT
 def history(*, group_id: str, files: tuple[BufferedReader, ...], otherwise: bool, output: str | None) -> None:
     """See ``help`` above."""
     from service.histories.answer import HistoryQuestion  # noqa: PLC0415 - an import that --help does not need
@@ -42,7 +42,7 @@ def history(*, group_id: str, files: tuple[BufferedReader, ...], otherwise: bool
     short = [Path(name).name for name, _ in named]
     unique = len(set(short)) == len(short)
     sources = [HistorySource(last if unique else name, file) for last, (name, file) in zip(short, named, strict=True)]
-    form, family, answer = options.form(output), *decide_question(PATH, HistoryQuestion(group_id, sources, otherwise))
+    form, family, answer = parameters.form(output), *decide_question(PATH, HistoryQuestion(group_id, sources, otherwise))
     if form == "table":
         show(loads(written(family, answer, form)))
     else:

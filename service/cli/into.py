@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.errors import BadInput, note
+from service.cli import BadInput, note
 from service.core.errors import AllocatorError
 from service.report.folders import (
     REJECTED_ROWS,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli import options, request_bodies
-from service.cli.asking import ask
+from service import parameters
+from service.cli.asking import ask, object_of
 from service.cli.help import GroupedCommand
 from service.parameters import COUNTS, DURATION
 from service.report.figures import duration, number
@@ -130,9 +130,9 @@ PATH: Final = "/v1/member-count-plans"
 
 @click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"), required=False)
-@options.TOPICS
-@options.MEMBERS
-@options.GROUP
+@parameters.TOPICS
+@parameters.MEMBERS
+@parameters.GROUP
 @click.option(
     "--members-counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
 )
@@ -140,7 +140,7 @@ PATH: Final = "/v1/member-count-plans"
 @click.option("--max-lag", type=DURATION, help="How long every member may take to process its lag: 60s, 5m.")
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
 @click.option("--threads-per-pod", type=int, help="Members in one pod. Default: 1.")
-@options.PRICE
+@parameters.PRICE
 @click.option(
     "--offset-reset-policy",
     type=click.Choice(["latest", "earliest"]),
@@ -150,7 +150,7 @@ PATH: Final = "/v1/member-count-plans"
 @click.option("--max-replica-count", type=int, help="KEDA's maxReplicaCount. Default: 100.")
 @click.option("--poll-interval", type=DURATION, help="How often members poll. Default: 1s.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: the worst load of each number.")
-@options.OUTPUT
+@parameters.OUTPUT
 def member_counts(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
@@ -166,7 +166,7 @@ def member_counts(
     The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/member-count-plans, or output
     of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag, if it has any.
     """
-    form = options.form(output)
+    form = parameters.form(output)
     if form == "csv" and svg:
         raise click.UsageError("--svg is for --output table or json, not csv.")
     chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}
@@ -220,11 +220,11 @@ def _body(
     from service.http.json.codec import dumps  # noqa: PLC0415
 
     if (topics or members is not None) and file is None and not snapshots:
-        described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
+        described = parameters.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
         return dumps(described | fields)
     make = reading.lag_body if {"consumption_rate", "limits"} & fields.keys() else _lag_if_any
     body = reading.body(file, make, snapshots, topics=topics, members=members, **group)
-    document = request_bodies.object_of(body)
+    document = object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
     both = {name: {**document[name], **value} for name, value in fields.items() if isinstance(document.get(name), dict)}
@@ -233,8 +233,8 @@ def _body(
 
 def _lag_if_any(*described: Any, **given: Any) -> Json:
     """The body of a description. Without any lag partitions count: a load of 0 is as good with any number of members."""
+    from service.cli import note  # noqa: PLC0415
     from service.cli.descriptions import reading  # noqa: PLC0415 - imports that --help does not need
-    from service.cli.errors import note  # noqa: PLC0415
 
     document = reading.lag_body(*described, **given)
     lags = [topic["lag"] for topic in document["topics"] if topic.get("lag")]

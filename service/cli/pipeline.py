@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import BadInput, PrintableGroup
 from service.cli import into as into_folder
-from service.cli import options
-from service.cli.errors import BadInput, PrintableGroup
 from service.cli.help import GroupedCommand
 from service.core.errors import AllocatorError
+from service.parameters import form
 from service.pipeline.spark.jobs import JOBS, load
 from service.report.folders import check_append, url_of
 
@@ -126,7 +126,7 @@ def _run(
         raise BadInput(str(error)) from None
     if done is None:
         return
-    as_json = options.form(output) == "json"
+    as_json = form(output) == "json"
     into_folder.show(
         done.summary_text, done.verdict, done.headline, done.places, within_limits=done.within_limits, as_json=as_json
     )

@@ -5,8 +5,8 @@ from typing import cast
 
 import click
 
+from service.cli import BadInput, note
 from service.cli.asking import announce_compilation
-from service.cli.errors import BadInput, note
 from service.cli.help import GroupedCommand
 from service.http.auth import EVERYTHING, SCOPES, new_token
 

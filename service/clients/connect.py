@@ -11,8 +11,8 @@ import numpy as np
 
 from service.core.budget import check_time
 from service.core.jvm.ordering import capacity_for_set, in_hash_order, iteration_order
-from service.core.jvm.sorting import utf16
 from service.core.kafka_versions import LATEST
+from service.core.model import utf16
 from service.core.registry import Implementation, Strategy
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from service.core.assignors.classic import members
+from service.core import model
 from service.core.model import NONE, Group, Int32s, ranks_of
 
 # Members in the order in which sticky assignors of C and Go give partitions to them: those with the fewest first.
@@ -57,5 +57,5 @@ def byte_ranks(names: Sequence[str]) -> Int32s:
     return ranks_of(by_bytes(names))
 
 
-static_first = partial(members.static_first, in_order=by_bytes)
+static_first = partial(model.static_first, in_order=by_bytes)
 """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id."""

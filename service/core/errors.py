@@ -23,9 +23,8 @@
 The class name in kebab case is the last part of the problem's ``type``. Nothing here knows a status code.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from service.core.printable import did_you_mean, meant
@@ -56,26 +55,6 @@ class InvalidQuestion(AllocatorError):
         self.detail = detail
         self.field = field
         self.others: list[InvalidQuestion] = []
-
-
-def raise_all(faults: Iterable[InvalidQuestion]) -> None:
-    """Raise the first of these faults, if there is one, with the others; at most MAX_ERRORS in all."""
-    several = list(islice(faults, MAX_ERRORS))
-    if several:
-        several[0].others = several[1:]
-        raise several[0]
-
-
-def faults_of(*checks: Callable[[], object]) -> Iterator[InvalidQuestion]:
-    """What each of these checks finds wrong, so that no fault hides another. Raises LimitExceeded at once."""
-    for check in checks:
-        try:
-            check()
-        except LimitExceeded:
-            raise
-        except InvalidQuestion as fault:
-            yield fault
-            yield from fault.others
 
 
 class UnknownStrategy(InvalidQuestion):

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from service.core.frozen import frozen
-from service.core.jvm.sorting import java_order
 from service.core.kafka_versions import LATEST
 from service.core.printable import counted
 
@@ -49,6 +48,23 @@ def ranks_of(order: npt.NDArray[np.integer[Any]]) -> Int32s:
     ranks = np.empty(len(order), np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
     return ranks
+
+
+def utf16(name: str) -> bytes:
+    """A key by which Python sorts as Java does, by UTF-16 code units (``String.compareTo``).
+
+    Half a surrogate pair is a code unit like any other.
+    """
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def java_order(names: Sequence[str]) -> npt.NDArray[np.int32]:
+    """int32[names], the positions of ``names`` in ascending order; equal names keep their order.
+
+    Code points and UTF-16 units sort differently only where a character above U+FFFF meets one of U+E000 … U+FFFF.
+    """
+    keys: Sequence[str | bytes] = names if "".join(names).isascii() else [utf16(name) for name in names]
+    return np.fromiter(sorted(range(len(names)), key=keys.__getitem__), np.int32, len(names))
 
 
 def indices_in(known: npt.NDArray[np.integer[Any]], values: npt.NDArray[np.integer[Any]]) -> Int32s:
@@ -325,6 +341,26 @@ class Group:
         topic_of = np.concatenate([topic_of, self.unknown_partitions[:, 0]])
         id_of = np.concatenate([id_of, self.unknown_partitions[:, 1]])
         return topic_of[partitions], id_of[partitions]
+
+
+def static_first(group: Group, in_order: Callable[[Sequence[str]], Int32s] = java_order) -> Int32s:
+    """int32[members], the members of a classic group in order: static ones by instance_id, then dynamic ones by member_id.
+
+    in_order : gives the positions of names in ascending order
+    Reproduces AbstractPartitionAssignor.MemberInfo.compareTo.
+    """
+    if in_order is java_order and group.instance_ids.count(None) == len(group):
+        return group.by_id
+    static = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is not None]
+    dynamic = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is None]
+    by_instance = in_order([group.instance_ids[member] or "" for member in static])
+    by_id = in_order([group.member_ids[member] for member in dynamic])
+    return np.concatenate([np.array(static, np.int32)[by_instance], np.array(dynamic, np.int32)[by_id]])
+
+
+def why_there(group: Group, member: int) -> str:
+    """What decides the place of a member in that order."""
+    return "dynamic, by member_id" if group.instance_ids[member] is None else "static, by instance_id"
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,18 @@ def first_repeat(rows: Ragged, columns: int) -> int:
     return int(_first_repeat(rows.offsets, rows.values, columns))
 
 
+def claimed_once(owned: Ragged, counting: Bools) -> Int32s | None:
+    """int32[members], how many of the partitions that count each claims; None if one is claimed twice.
+
+    owned : Ragged member → partitions; counting : bool[partitions], those that count
+    """
+    counted = owned.values < len(counting)
+    counted[counted] = counting[owned.values[counted]]
+    if np.bincount(owned.values[counted]).max(initial=0) > 1:
+        return None
+    return np.bincount(owned.row_of_each_value()[counted], minlength=len(owned)).astype(np.int32)
+
+
 @inner_kernel
 def put(values: npt.NDArray[Any], room: npt.NDArray[Any], at: int) -> int:
     """Copy the values to ``room[at:]``; returns their end. An assignment to a slice takes five times as long to compile."""
@@ -86,6 +98,24 @@ def ascending(offsets: Int32s, values: Int32s) -> bool:
         for i in range(1, len(of_row)):
             descents += of_row[i] < of_row[i - 1]
         if descents:
+            return False
+    return True
+
+
+@kernel
+def alike(offsets: Int32s, topics: Int32s) -> bool:
+    """Are all rows the same, to the letter? False if there are none. offsets, topics : member → topics"""
+    if len(offsets) < 2:
+        return False
+    first_row = topics[: offsets[1]]
+    for row in range(1, len(offsets) - 1):
+        of_row = topics[offsets[row] : offsets[row + 1]]
+        if len(of_row) != len(first_row):
+            return False
+        differ = 0  # most often nothing does, which a loop without a way out finds faster
+        for i in range(len(first_row)):
+            differ += of_row[i] != first_row[i]
+        if differ:
             return False
     return True
 

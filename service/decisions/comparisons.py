@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from service.core.budget import Budget, Figures
-from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.printable import counted
 from service.decisions import keys as key_values
 from service.decisions.partitions import chosen
+from service.decisions.rows import faults_of, raise_all
 from service.planner.attribution.agreement import PartitionerComparison, compare
 
 EXAMPLE_BYTES: Final = 1_000

@@ -8,13 +8,13 @@ import numpy as np
 
 from service.clients.connect import PROTOCOLS, TASK_BITS, ConnectAssignor, LeaderState, Reassignment, Round, Work, serialized
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import java_hash_codes
-from service.core.jvm.sorting import java_order
 from service.core.measures import spread
+from service.core.model import java_order
 from service.core.printable import counted
 from service.core.registry import released
-from service.decisions.rows import duplicates_in_rows, longest_text
+from service.decisions.rows import duplicates_in_rows, faults_of, longest_text, raise_all
 
 Row = Mapping[str, Any]
 

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.model import Int32s
 from service.core.printable import counted
 from service.decisions import keys as key_values
 from service.decisions.partitions import chosen
+from service.decisions.rows import faults_of, raise_all
 from service.planner.attribution.conclusions import conclusion
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.attribution.fingerprints import Fingerprint, fingerprint

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.budget import Budget, Figures
-from service.core.errors import MAX_ERRORS, InvalidQuestion, faults_of, raise_all
+from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.decisions.reassignments.answer import reasons_of
 from service.decisions.reassignments.question import faults_of_limits, parts_of, plan_id
 from service.decisions.reassignments.rows import MOST_BYTES, check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
-from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_column, in_range, plain_names
+from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_column, faults_of, in_range, plain_names, raise_all
 from service.planner.log_dirs.effects import conclusion, effects, warnings
 from service.planner.log_dirs.model import REASONS, DirMoves, DirReplicas, DirUsage, LogDirPlan, LogDirs
 from service.planner.log_dirs.plan import plan_log_dirs

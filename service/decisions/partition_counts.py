@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.measures import spread
@@ -17,7 +17,7 @@ from service.core.model import Int64s
 from service.decisions import keys as key_values
 from service.decisions.keys import Stream, dictionary_of, from_arrow
 from service.decisions.partitions import chosen
-from service.decisions.rows import MOST, duplicates_in_list
+from service.decisions.rows import MOST, duplicates_in_list, faults_of, raise_all
 from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.sizing.conclusions import LimitReach, reach
 from service.planner.sizing.counter import KeyCounter, hashing_rule, moduli_of

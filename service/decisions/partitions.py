@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
+from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import SERIALIZED, Column
@@ -20,6 +20,7 @@ from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Questio
 from service.core.partitioners.allocation import explain
 from service.core.partitioners.model import Options
 from service.decisions import keys as key_values
+from service.decisions.rows import faults_of, raise_all
 from service.planner.attribution.equivalents import hashing_bytes
 
 

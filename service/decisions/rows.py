@@ -1,16 +1,18 @@
-"""What rows of any family have in common: lists as Arrow columns, with no Python work per row, and the names and numbers in them.
+"""What rows of any family have in common: lists as Arrow columns, with no Python work per row, the names and numbers in them,
+and what is wrong with them.
 
 Whatever is not plainly well-formed is left to the door's own rules, which name the exact place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from service.core.errors import MAX_ERRORS, InvalidQuestion
+from service.core.errors import MAX_ERRORS, InvalidQuestion, LimitExceeded
 from service.core.model import LARGEST, SMALLEST
 
 _TYPES: Final = {
@@ -148,6 +150,26 @@ def _decoded(value: bytes) -> str | None:
         return None
 
 
+def raise_all(faults: Iterable[InvalidQuestion]) -> None:
+    """Raise the first of these faults, if there is one, with the others; at most MAX_ERRORS in all."""
+    several = list(islice(faults, MAX_ERRORS))
+    if several:
+        several[0].others = several[1:]
+        raise several[0]
+
+
+def faults_of(*checks: Callable[[], object]) -> Iterator[InvalidQuestion]:
+    """What each of these checks finds wrong, so that no fault hides another. Raises LimitExceeded at once."""
+    for check in checks:
+        try:
+            check()
+        except LimitExceeded:
+            raise
+        except InvalidQuestion as fault:
+            yield fault
+            yield from fault.others
+
+
 def duplicates_in_column(field: str, rows: pa.StructArray, name: str) -> Iterator[InvalidQuestion]:
     """The rows of a field with the same ``name`` as an earlier row; nulls are not the same."""
     values = rows.field(name)
@@ -246,3 +268,9 @@ def plain_rates(values: pa.Array) -> bool:
     """Is each that is not null 0, or a number that floats have digits for?"""
     known = np.array(values.drop_null(), np.float64)
     return bool(((known == 0) | ((known >= SMALLEST) & (known <= LARGEST))).all())
+
+
+def plain_brokers(rows: pa.StructArray) -> bool:
+    """Is every row of type BROKER, none null, well-formed by itself?"""
+    named = rows.field("broker_id").null_count == 0 and plain_names(rows.field("rack_id"), shortest=0)
+    return named and in_range(rows.field("weight"), SMALLEST, LARGEST)

@@ -13,13 +13,14 @@ from marshmallow.fields import List, Nested
 from service.core.budget import Budget, Figures
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST, since
-from service.core.measures import Spread, spread
-from service.core.model import Float64s, Int32s, Int64s
+from service.core.measures import COUNTS, Load, Spread, rack_load, spread
+from service.core.model import Cluster, Float64s, Int32s, Int64s
 from service.core.registry import Strategy
 from service.http import fields
 from service.http.fields import Bool, Number
 from service.http.json.codec import LongText, dumps, loads
 from service.http.json.limits import JsonRejected, memory_bytes
+from service.http.json.rows import enclosed
 from service.http.media_types import CSV
 from service.http.problems import of_allocator_error, of_messages, problem, reword
 from service.planner.reassignments import UNKNOWN_RACKS
@@ -156,6 +157,64 @@ def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]
 def loads_document(loads: Float64s) -> dict[str, Any]:
     """The answer's member for loads, as LoadsSchema has it."""
     return {"totals": loads, **asdict(spread(loads))}
+
+
+class BrokerLoadSchema(AnswerSchema):
+    """What brokers get, over all topics placed."""
+
+    broker_ids = fields.List(fields.Integer(), "in request order")
+    replicas = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema)
+
+
+class RackLoadSchema(AnswerSchema):
+    """What racks get, over all topics placed."""
+
+    rack_ids = fields.List(fields.String(allow_none=True), "in the order in which they first appear; null: no rack")
+    replicas = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema)
+
+
+class ReassignedSchema(AnswerSchema):
+    """One partition of a reassignment."""
+
+    topic = fields.String()
+    partition = fields.Integer()
+    replicas = fields.List(fields.Integer())
+    log_dirs = fields.List(
+        fields.String(),
+        "from `kafka-reassign-generate`: `any` for each of `replicas`",
+        optional=True,
+        example=["any", "any"],
+    )
+
+
+class ReassignmentSchema(AnswerSchema):
+    """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
+
+    version = fields.Integer()
+    partitions = fields.List(fields.Nested(ReassignedSchema))
+
+
+def load_documents(cluster: Cluster, load: Load) -> dict[str, Any]:
+    """An answer's `broker_load` and `rack_load`. load : of the brokers"""
+    rack_ids, of_racks = rack_load(cluster, load)
+    return {
+        "broker_load": {"broker_ids": cluster.broker_ids, **_measures(load)},
+        "rack_load": {"rack_ids": rack_ids, **_measures(of_racks)},
+    }
+
+
+def _measures(load: Load) -> dict[str, Any]:
+    return {
+        name: {"counts" if name in COUNTS else "totals": totals, **asdict(load.spread(name))}
+        for name, totals in load.totals.items()
+    }
+
+
+def reassignment(rows: LongText) -> LongText:
+    """A reassignment. rows : the text of its partitions"""
+    return enclosed(b'{"version":1,"partitions":[', rows, b"]}")
 
 
 class ZoneTrafficSchema(AnswerSchema):

@@ -15,18 +15,6 @@ from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import taken, transposed
 
 
-def claimed_once(owned: Ragged, counting: Bools) -> Int32s | None:
-    """int32[members], how many of the partitions that count each claims; None if one is claimed twice.
-
-    owned : Ragged member → partitions; counting : bool[partitions], those that count
-    """
-    counted = owned.values < len(counting)
-    counted[counted] = counting[owned.values[counted]]
-    if np.bincount(owned.values[counted]).max(initial=0) > 1:
-        return None
-    return np.bincount(owned.row_of_each_value()[counted], minlength=len(owned)).astype(np.int32)
-
-
 def claims_of(owned: Ragged, subscribed: Ragged, topic_of: Int32s) -> tuple[Ragged, Bools]:
     """Each member's claims to partitions of its topics, without duplicates; and the partitions that any member claims.
 

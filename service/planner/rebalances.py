@@ -9,9 +9,9 @@ from service.core.assignors import Assignor
 from service.core.kernels import kernel
 from service.core.measures import Spread, occurrences, spread
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, distinct
-from service.core.ragged import taken, transposed
+from service.core.ragged import claimed_once, taken, transposed
 from service.planner.flows import Edges, cost, fill
-from service.planner.kinds import Claimed, Kinds, claimed_once, claims_of
+from service.planner.kinds import Claimed, Kinds, claims_of
 
 # The fewest partitions that an assignment must move; an assignor's excess is the cost of its heuristics.
 #

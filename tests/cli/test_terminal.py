@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from service.cli.errors import fitted, note
+from service.cli import fitted, note
 from service.cli.terminal import assignment_rows, short_names, table
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import atheris
 
-from service.core import clock, model  # noqa: F401 - kernels call them, which are compiled of code without instruments
+from service.core import budget, model  # noqa: F401 - kernels call them, which are compiled of code without instruments
 from service.core.jvm import hashing  # noqa: F401
 
 with atheris.instrument_imports(include=["service.wire", "tests.reference.wire"], exclude=["service.wire.spans"]):

@@ -30,7 +30,7 @@ from service.conformance.groups import change, first_group, give
 from service.conformance.shrinking import smaller
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
-from service.decisions.groups.tables import in_answer_order
+from service.decisions.groups.answer import in_answer_order
 from service.http.json.codec import dumps
 from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.support import golden, parity

@@ -46,7 +46,7 @@ WORDS: Final = 3
 
 SOURCES: Final = {
     "/v1/reassignments": (
-        "service.planner.reassignments.conclusions", "service.planner.reassignments.effects",
+        "service.decisions.reassignments.answer", "service.planner.reassignments.effects",
         "service.planner.reassignments.model", "service.decisions.reassignments.answer",
     ),
     "/v1/reassignments:lint": ("service.planner.reassignments.lint",),

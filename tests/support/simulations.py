@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from service.api.rebalance_schemas import GroupRebalancesSchema
-from service.core.errors import raise_all
 from service.decisions.rebalances.question import faults, read_timeline
+from service.decisions.rows import raise_all
 from service.planner.timelines.simulation import Simulation
 
 Body = dict[str, Any]

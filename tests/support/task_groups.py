@@ -7,7 +7,6 @@ import json
 import subprocess
 import uuid
 from functools import cache
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from service.api.connect import FORM as CONNECT
@@ -22,6 +21,7 @@ from tests.support.parity import JAVA, command, coordinator_jars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from random import Random
 
 Body = dict[str, Any]
 

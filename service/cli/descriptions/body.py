@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import click
 
-from service.cli import options
+from service import parameters
+from service.cli import PrintableGroup
 from service.cli.descriptions import reading
-from service.cli.errors import PrintableGroup
 from service.cli.help import EXAMPLE, GroupedCommand
 from service.descriptions import bodies
 from service.parameters import COUNTS
@@ -33,7 +33,7 @@ def body() -> None:
 
 
 def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[[Any], Any]) -> None:
-    of_files = f"{EXAMPLE}body {name} group.txt\n\nFILE is {options.FORMS}. Default: standard input."
+    of_files = f"{EXAMPLE}body {name} group.txt\n\nFILE is {parameters.FORMS}. Default: standard input."
 
     @body.command(name, cls=GroupedCommand, help=f"Print the body of POST /v1/{name}.\n\n{of_files}")
     @click.argument("file", type=click.File("rb"), default=None, required=False)
@@ -50,25 +50,25 @@ def _on_racks(make: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
     return lambda description, racks, **values: make(reading.with_racks(description, racks), **values)
 
 
-_command("group-assignments", reading.assignment_body, options.TOPICS, options.MEMBERS, options.GROUP)
-_command("group-rebalances", reading.group_body, options.TOPICS, options.MEMBERS, options.GROUP)
-_command("member-count-plans", reading.lag_body, options.TOPICS, options.MEMBERS, options.GROUP)
-_command("replica-placements", reading.placement_body, options.PLACEMENT)
-_command("placement-audits", _on_racks(bodies.placement_audit), options.SNAPSHOT, options.RACKS, TOPIC)
-_command("placement-checks", _on_racks(bodies.placement_check), options.SNAPSHOT, options.RACKS)
-_command("reassignments", _on_racks(bodies.reassignment), options.SNAPSHOT, options.RACKS)
-_command("log-dir-plans", reading.log_dir_body, options.SNAPSHOT)
-_command("partition-count-plans", reading.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
+_command("group-assignments", reading.assignment_body, parameters.TOPICS, parameters.MEMBERS, parameters.GROUP)
+_command("group-rebalances", reading.group_body, parameters.TOPICS, parameters.MEMBERS, parameters.GROUP)
+_command("member-count-plans", reading.lag_body, parameters.TOPICS, parameters.MEMBERS, parameters.GROUP)
+_command("replica-placements", reading.placement_body, parameters.PLACEMENT)
+_command("placement-audits", _on_racks(bodies.placement_audit), parameters.SNAPSHOT, parameters.RACKS, TOPIC)
+_command("placement-checks", _on_racks(bodies.placement_check), parameters.SNAPSHOT, parameters.RACKS)
+_command("reassignments", _on_racks(bodies.reassignment), parameters.SNAPSHOT, parameters.RACKS)
+_command("log-dir-plans", reading.log_dir_body, parameters.SNAPSHOT)
+_command("partition-count-plans", reading.plan_body, parameters.SNAPSHOT, TOPIC, PARTITIONS)
 
 
 @body.command(
     cls=GroupedCommand,
     help=f"Write the tables that the jobs of pipeline read.\n\n{EXAMPLE}body tables topics.txt --out tables/\n\nFILE is "
-    f"{options.FORMS}. Default: standard input.",
+    f"{parameters.FORMS}. Default: standard input.",
 )
 @click.argument("file", type=click.File("rb"), default=None, required=False)
-@options.SNAPSHOT
-@options.RACKS
+@parameters.SNAPSHOT
+@parameters.RACKS
 @click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the tables.")
 def tables(*, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], folder: Path) -> None:
     """See ``help`` above."""

@@ -17,7 +17,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet
 
-from service.cli.errors import note
+from service.cli import note
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 import click
 import pyarrow as pa
 
-from service.cli.errors import BadInput, name_of, note, read_input
+from service.cli import BadInput, name_of, note, read_input
 from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description

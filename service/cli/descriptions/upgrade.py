@@ -4,10 +4,10 @@ from io import BufferedReader
 
 import click
 
-from service.cli import options
+from service import parameters
+from service.cli import BadInput
 from service.cli.asking import announce_compilation
 from service.cli.descriptions import reading
-from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
@@ -19,7 +19,7 @@ from service.http.json.codec import dumps
 
 @click.command(cls=GroupedCommand)
 @click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
-@options.SNAPSHOT
+@parameters.SNAPSHOT
 @click.option(
     "--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, zookeeper:3.9, eager or classic."
 )
@@ -27,7 +27,7 @@ from service.http.json.codec import dumps
     "--to", "after", required=True, metavar="WHAT", help="librdkafka:2.15, java:4.4, kafka:4.4, cooperative or consumer."
 )
 @click.option("--client", help="Client of groups that could have it or another, such as librdkafka.")
-@options.output("table", "json")
+@parameters.output("table", "json")
 def upgrade(
     *, files: tuple[BufferedReader, ...], snapshots: tuple[BufferedReader, ...], before: str, after: str, client: str | None,
     output: str | None,
@@ -47,7 +47,7 @@ def upgrade(
         found = find(description, Software.read(before), Software.read(after), client)
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
-    if options.form(output) == "json":
+    if parameters.form(output) == "json":
         click.echo(dumps(document(found)))
     else:
         _show(found)

@@ -5,7 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from service.cli.errors import BadInput, note
+from service.cli import BadInput, note
 from service.pipeline.files import reader
 from service.pipeline.files.errors import WrongTable
 from service.pipeline.files.reader import NUMBER, PARTITION, Column

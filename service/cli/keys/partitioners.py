@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from service import parameters
 from service.cli import into as into_folder
-from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
 from service.cli.help import GroupedCommand
 from service.http.json.codec import loads
@@ -30,13 +30,13 @@ COMPARISONS: Final = "/v1/partitioner-comparisons"
 
 
 @click.command(cls=GroupedCommand)
-@options.FILE
-@options.TABLE
+@parameters.FILE
+@parameters.TABLE
 @click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Keys to list for each disagreement (JSON only).")
 @into_folder.option()
-@options.OUTPUT
+@parameters.OUTPUT
 def compare(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, strict: bool, partitioners: tuple[str, ...],
     into: str | None, output: str | None, **question: Any,
@@ -50,7 +50,7 @@ def compare(
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.pipeline.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
-    form = options.form(output)
+    form = parameters.form(output)
     fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
     rejected = RejectedRows(strict=strict, kept=into is not None)
     batches = files.read(file, {"key": key_column}, key_format, file_format, rejected)
@@ -90,8 +90,8 @@ def _compared(
 
 
 @click.command(cls=GroupedCommand)
-@options.FILE
-@options.TABLE
+@parameters.FILE
+@parameters.TABLE
 @click.option("--partition-column", default="partition", show_default=True, help="Column with the partition of each record.")
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. Default: inferred.")
 @click.option("--max-partitions", "max_partitions_count", type=int, help="Largest number of partitions to try.")
@@ -107,7 +107,7 @@ def _compared(
 @click.option("--max-candidates", type=int, default=20, show_default=True, help="Maximum number of candidates to list.")
 @click.option("--expected", default="java", show_default=True, help="Partitioner that should have placed every record (--into).")
 @into_folder.option("mismatch")
-@options.OUTPUT
+@parameters.OUTPUT
 def fingerprint(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partition_column: str,
     strict: bool, partitioners: tuple[str, ...], schema_ids: tuple[int, ...], expected: str, into: str | None,
@@ -122,7 +122,7 @@ def fingerprint(
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.pipeline.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
-    form = options.form(output)
+    form = parameters.form(output)
     if into is not None:
         columns = {"key_column": key_column, "key_format": key_format, "partition_column": partition_column}
         writers = {"expected": expected, "partitioners": partitioners, "partitions_count": question["partitions_count"]}

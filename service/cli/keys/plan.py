@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service import parameters
+from service.cli import BadInput
 from service.cli import into as into_folder
-from service.cli import options
 from service.cli.asking import ask, ask_stream, printed
-from service.cli.errors import BadInput
 from service.cli.help import GroupedCommand
 from service.core.printable import counted
 from service.http.json.codec import loads
@@ -33,8 +33,8 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 
 @click.command(cls=GroupedCommand)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
-@options.TABLE
-@options.SNAPSHOT
+@parameters.TABLE
+@parameters.SNAPSHOT
 @click.option(
     "--topic", "topic_name", help="Topic in the snapshot, which gives --current-partitions and the rates. Default: the only one."
 )
@@ -56,7 +56,7 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @click.option("--max-skew", type=float, help="Limit for the skew (maximum ÷ mean).")
 @click.option("--hottest-keys", type=int, default=10, show_default=True, help="Number of hottest keys to list.")
 @into_folder.option("skew")
-@options.OUTPUT
+@parameters.OUTPUT
 def plan(
     *, file: str | None, file_format: str | None, key_column: str, key_format: str | None, strict: bool,
     records_column: str | None, size_column: str | None, partitioners: tuple[str, ...],
@@ -73,7 +73,7 @@ def plan(
 
     partition-allocator plan --target-mb-per-second 9 --consumer-mb-per-second 5
     """
-    form = options.form(output)
+    form = parameters.form(output)
     _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
     has_throughput = _has_throughput(question)
     if file is None:

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import click
 
-from service.cli import options, request_bodies
+from service import parameters
+from service.cli import read_input
 from service.cli.asking import ask, printed
 from service.cli.descriptions import reading
-from service.cli.errors import read_input
 from service.cli.help import GroupedCommand
 from service.cli.terminal import Console
 from service.http.json.codec import loads
@@ -37,7 +37,7 @@ TOPIC: Final = Parsed("topic", _topic, "a topic, or a topic and its number of pa
 @click.option("--planned-partitions", "planned_partitions_count", type=int, help="Partitions that the topic is to have.")
 @click.option("--planned-members", "planned_members_count", type=int, help="Members that the group is to have.")
 @click.option("--reassignment", type=click.File("rb"), help="Planned reassignment: Kafka's JSON.")
-@options.OUTPUT
+@parameters.OUTPUT
 def trace(
     *, key: str, files: tuple[BufferedReader, ...], topic: dict[str, Any] | None, reassignment: BufferedReader | None,
     output: str | None, **fields: Any,
@@ -51,8 +51,8 @@ def trace(
     if reassignment is not None:
         fields["reassignment"] = reading.parsed(read_input(reassignment))
     body = {name: value for name, value in {**fields, **(topic or {})}.items() if value is not None}
-    body |= {"key": request_bodies.key(key, fields["key_format"]), "texts": [reading.text(file) for file in files]}
-    form = options.form(output)
+    body |= {"key": parameters.key(key, fields["key_format"]), "texts": [reading.text(file) for file in files]}
+    form = parameters.form(output)
     answer = ask(PATH, body, form)
     if not printed(answer, form):
         document, console = loads(answer), Console()

@@ -12,14 +12,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
+from service.cli import BadInput, read_input
 from service.cli.descriptions import pipeline_tables
-from service.cli.errors import BadInput, read_input
 from service.cli.help import GroupedCommand
-from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
 from service.http.json.codec import loads
-from service.parameters import duration
+from service.parameters import all_of, duration, output
 from service.wire.connect_protocol import CONNECT
 
 if TYPE_CHECKING:

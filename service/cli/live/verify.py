@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import click
 
-from service.cli import options
-from service.cli.errors import note
+from service import parameters
+from service.cli import note
 from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
@@ -50,7 +50,7 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
     type=click.IntRange(1, 1_000_000),
     help="Number of records to read from each topic (live only).",
 )
-@options.output("table", "json", "junit")
+@parameters.output("table", "json", "junit")
 def verify(
     *, file: Path | None, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...],
     group_ids: tuple[str, ...], with_offsets_topic: bool, time_limit: float, keys_count: int | None, output: str | None,
@@ -79,7 +79,7 @@ def verify(
                 findings += _check_keys(client, document, topic_names, keys_count)
     not_found = [*missing(document, "group", group_ids), *missing(document, "topic", topic_names)]
     findings += not_found
-    _print(findings, document.get("not_known", ()), options.form(output))
+    _print(findings, document.get("not_known", ()), parameters.form(output))
     if any(finding.verdict == "differs" for finding in findings):
         sys.exit(DIFFERS)
     sys.exit(NOT_FOUND if not_found else 0)

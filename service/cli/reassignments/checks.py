@@ -9,12 +9,11 @@ from urllib.parse import quote
 import click
 import pyarrow as pa
 
-from service import __version__
+from service import __version__, parameters
+from service.cli import BadInput, note
 from service.cli import into as into_folder
-from service.cli import options, request_bodies
-from service.cli.asking import ask, ask_each
+from service.cli.asking import ask, ask_each, rows_of
 from service.cli.descriptions import reading
-from service.cli.errors import BadInput, note
 from service.cli.help import GroupedCommand
 from service.cli.terminal import ROWS, Cells, Console, table
 from service.core.printable import counted, first_few, printable
@@ -42,12 +41,12 @@ IDS: Final = 10
     cls=GroupedCommand,
     help="Check which partitions have no leader, lack replicas in sync or are not rack-safe. Exits with 1 if any is at risk.\n\n"
     "partition-allocator check topics.txt --snapshot racks.csv\n\n"
-    f"FILE is the JSON body of POST {PATH}, or {options.FORMS}. Several are merged. Default: standard input.",
+    f"FILE is the JSON body of POST {PATH}, or {parameters.FORMS}. Several are merged. Default: standard input.",
 )
 @click.argument("files", metavar="[FILE]...", type=click.File("rb"), nargs=-1)
-@options.SNAPSHOT
-@options.RACKS
-@options.OUTPUT
+@parameters.SNAPSHOT
+@parameters.RACKS
+@parameters.OUTPUT
 def check(
     *, files: tuple[BufferedReader, ...], snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None
 ) -> None:
@@ -57,7 +56,7 @@ def check(
         return bodies.placement_check(reading.with_racks(description, racks))
 
     body = reading.document(next(iter(files), None), make, (*files[1:], *snapshots))
-    form = options.form(output)
+    form = parameters.form(output)
     answer = loads(ask(PATH, body))
     if form == "table":
         show(answer)
@@ -99,7 +98,7 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
     cls=GroupedCommand,
     help="Check a reassignment JSON against a cluster. Exits with 1 if there are errors.\n\n"
     "partition-allocator lint moves.json --snapshot topics.txt\n\n"
-    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {options.FORMS}.",
+    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {parameters.FORMS}.",
 )
 @click.argument("file", type=click.File("rb"))
 @click.option(
@@ -110,9 +109,9 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
     required=True,
     help="Description of the cluster. Repeatable.",
 )
-@options.RACKS
+@parameters.RACKS
 @click.option("--racks", "accepted", type=click.Choice([UNKNOWN_RACKS]), help="Accept that no broker has a rack.")
-@options.output("table", "json", "sarif")
+@parameters.output("table", "json", "sarif")
 def lint(
     *, file: BufferedReader, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], accepted: str | None,
     output: str | None,
@@ -130,7 +129,7 @@ def lint(
     findings = document["findings"]
     paths = [_path(finding["pointer"]) for finding in findings]
     lines = lines_of(text, paths)
-    form = options.form(output)
+    form = parameters.form(output)
     if form == "json":
         click.echo(answer)
     elif form == "sarif":
@@ -198,16 +197,16 @@ NOT_AUDITED: Final = ("leader", "in_sync_replicas")
     help="Check what is at risk, and whether a placer could have placed topics this way. Exits with 1 if any partition "
     "is at risk.\n\n"
     "partition-allocator audit topics.txt --snapshot racks.csv\n\n"
-    f"FILE is the JSON body of POST /v1/placement-audits, or {options.FORMS}. Default: standard input.",
+    f"FILE is the JSON body of POST /v1/placement-audits, or {parameters.FORMS}. Default: standard input.",
 )
 @click.argument("file", type=click.File("rb"), default=None, required=False)
-@options.SNAPSHOT
-@options.RACKS
+@parameters.SNAPSHOT
+@parameters.RACKS
 @click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
 @click.option("--placer", help="Placer. Default: striped, or the one in the body.")
 @click.option("--draws", is_flag=True, help="Show the random draws of each topic, or the rule that it breaks, in the table.")
 @into_folder.option("fleet --topics")
-@options.OUTPUT
+@parameters.OUTPUT
 def audit(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], topic_names: tuple[str, ...],
     placer: str | None, draws: bool, into: str | None, output: str | None,
@@ -230,7 +229,7 @@ def audit(
             "topics": [{"topic_name": body.get("topic_name", "topic"), "placements": body.get("placements")}],
         }
     chosen = [{**request, **({} if placer is None else {"placer": placer})} for request in requests]
-    form = options.form(output)
+    form = parameters.form(output)
     if into is not None:
         sources = [each.name for each in (file, *snapshots) if each]
         into_folder.write(into, sources, lambda: _fleet(chosen, ", ".join(sources) or "-"), form)
@@ -271,7 +270,7 @@ def _fleet(requests: list[dict[str, Any]], source: str) -> tuple[Outcome, pa.Tab
     from service.pipeline.analyses.fleet import outcome, placements  # noqa: PLC0415 - needs matplotlib
     from service.pipeline.analyses.fleet.summary import TOPIC_COLUMNS  # noqa: PLC0415
 
-    for placement in (each for request in requests for each in request_bodies.rows(request, "placements")):
+    for placement in (each for request in requests for each in rows_of(request, "placements")):
         for name in NOT_AUDITED:
             placement.pop(name, None)
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from service.cli.errors import BadInput
+from service.cli import BadInput
 from service.cli.reassignments import tables
 from service.cli.reassignments.tables import literal, number
 from service.http.json.codec import dumps

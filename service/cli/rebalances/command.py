@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import click
 
-from service.cli import options, request_bodies
-from service.cli.asking import ask
+from service import parameters
+from service.cli.asking import ask, object_of
 from service.cli.descriptions import reading
 from service.cli.help import GroupedCommand
-from service.cli.options import TOPIC, all_of
 from service.cli.rebalances.pictures import (
     COLUMNS,
     SENTENCE,
@@ -28,7 +27,7 @@ from service.cli.rebalances.pictures import (
 from service.cli.terminal import HEADS, Console, table
 from service.core.documents import Json
 from service.http.json.codec import dumps, loads
-from service.parameters import DURATION, milliseconds
+from service.parameters import DURATION, TOPIC, all_of, milliseconds
 from service.planner.member_ids import client_id_of
 
 # Options of ``rebalances`` for what happens to a group: ``--crash c1@60s``, ``--rolling-restart 5s/10s@2m``.
@@ -214,9 +213,9 @@ PATH = "/v1/group-rebalances"
 
 @click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"), required=False)
-@options.TOPICS
-@options.MEMBERS
-@options.GROUP
+@parameters.TOPICS
+@parameters.MEMBERS
+@parameters.GROUP
 @OPTIONS
 @click.option(
     "--compare",
@@ -225,11 +224,11 @@ PATH = "/v1/group-rebalances"
     help="Another way to run the group, to compare its totals: consumer, classic:range, classic:sticky:static. Repeatable. "
     "balanced is cooperative, as RemoteAssignor is, or eager.",
 )
-@options.PRICE
+@parameters.PRICE
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: members × time.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the picture and the tables.")
 @click.option("--explain", is_flag=True, help="Show the sentence of the broker's log; in JSON also why each partition moved.")
-@options.OUTPUT
+@parameters.OUTPUT
 def rebalances(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
@@ -248,16 +247,16 @@ def rebalances(
     of Kafka's tools. Default: standard input. With --snapshot, FILE may also be a JSON object with the rest: events, timing.
     The members of --members 5 are c1 … c5. Events happen at 1m unless @TIME says when; times are 500ms, 5s, 2m or 1h.
     """
-    form = options.form(output)
+    form = parameters.form(output)
     if form == "csv" and (svg or html or explain):
         raise click.UsageError("--svg, --html and --explain are for --output table or json, not csv.")
     chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}
     group: dict[str, Any] = {"group_id": group_id, **chosen}
     if (topics or members is not None) and file is None and not snapshots:
-        body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
+        body = dumps(parameters.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
     else:
         body = reading.body(file, reading.group_body, snapshots, **group, topics=topics, members=members)
-    body = _extended(body, values, compare, price_per_gb, assigned=svg is not None or html is not None or options.full())
+    body = _extended(body, values, compare, price_per_gb, assigned=svg is not None or html is not None or parameters.full())
     if form == "csv":
         click.echo(ask(PATH, body, form), nl=False)
         return
@@ -335,7 +334,7 @@ def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value 
 
 def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb: float | None, *, assigned: bool) -> bytes:
     """The body with the events, timings, comparisons and price of options. assigned : it asks for assignments, too"""
-    document = request_bodies.object_of(body)
+    document = object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
     members = [member for member in document.get("members") or () if isinstance(member, dict)]

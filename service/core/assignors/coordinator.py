@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.members import alike
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import member_hash_codes, text_bytes, uuid_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
-from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, distinct, ranks_of
-from service.core.ragged import grouped_arrays, put
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, distinct, java_order, ranks_of
+from service.core.ragged import alike, grouped_arrays, put
 
 # The iteration order of Kafka's TimelineHashMap, which holds the members of a group in the group coordinator.
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.red_black import LEFT, RANK, RIGHT, SPREAD, Rows, attach, settle, uproot
-from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Int32s, ranks_of
+from service.core.model import NONE, Int32s, java_order, ranks_of
 from service.core.ragged import put
 
 DEFAULT_CAPACITY: Final = 16

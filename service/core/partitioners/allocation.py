@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, hash_codes
 from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
@@ -35,7 +35,8 @@ def check_options(partitioner: Partitioner, names: Iterable[str], place: Callabl
     if unused:
         known = ", ".join(partitioner.options) or "no options"
         detail = f"The partitioner {partitioner.name} has no option {{}}; it has {known}."
-        raise_all(InvalidQuestion(detail.format(name), *place(name)) for name in unused)
+        fault, *fault.others = (InvalidQuestion(detail.format(name), *place(name)) for name in unused)
+        raise fault
 
 
 def _check(question: Question) -> None:

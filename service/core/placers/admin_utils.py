@@ -13,9 +13,8 @@ import numpy as np
 from service.core.errors import AdminOperation, InvalidPartitions, InvalidReplicationFactor, KafkaError
 from service.core.jvm.ordering import table_length
 from service.core.jvm.random import JavaRandom
-from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Cluster, Int32s, PlacementRequest, ranks_of
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, java_order, ranks_of
 
 SCALA: Final = "0.10.2.1"
 """The release whose AdminUtils words its refusals differently."""

@@ -14,8 +14,7 @@ from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom
-from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Cluster, Int32s, PlacementRequest
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, java_order
 from service.core.placers import striped
 
 

@@ -18,9 +18,8 @@ from service.core.errors import IllegalArgument, InvalidReplicationFactor
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom, RandomState, next_int_below, shuffle
-from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Cluster, Int32s, PlacementRequest, offsets_of
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, java_order, offsets_of
 
 Lists = npt.NDArray[np.int32]
 

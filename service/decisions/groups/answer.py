@@ -11,9 +11,10 @@ from service.core.budget import Budget, Figures
 from service.core.measures import NOT_KNOWN, ZoneTraffic, read_nearby, weighted_load, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
 from service.core.printable import counted, first_few
+from service.core.ragged import ascending, transposed
 from service.decisions.groups.question import Alternative, GroupQuestion, Settled, alternatives, check, strategy
 from service.decisions.groups.rows import expected_group, has_lag, read_group, with_counts
-from service.decisions.groups.tables import difference_rows, in_answer_order
+from service.decisions.groups.tables import difference_rows
 from service.planner.rebalances import (
     Differences,
     Moves,
@@ -118,6 +119,21 @@ class Assigned:
     group: Group
     outcome: Rebalance
     rows: Ragged
+
+
+def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
+    """Ragged member → partitions, each row by topic name and partition_id.
+
+    rows : the same, in any order; owners : Ragged partition → members, ascending: ``rows`` transposed
+    """
+    if not len(group.unknown_partitions) and ascending(rows.offsets, rows.values):
+        return rows
+    rows = transposed(owners, len(group))
+    if len(owners) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
+        # Partitions that do not exist have the highest indices, but are listed with their topic.
+        topics, ids = group.topic_partitions(rows.values)
+        rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
+    return rows
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,7 @@ import pyarrow as pa
 
 from service.core.budget import Budget, looking
 from service.core.certificate import Certificate
-from service.core.errors import (
-    AllocatorError,
-    InvalidQuestion,
-    KafkaError,
-    LimitExceeded,
-    PluginError,
-    UnknownStrategy,
-    faults_of,
-    raise_all,
-)
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, LimitExceeded, PluginError, UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.measures import Spread, ZoneTraffic, spread, weighted_load, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
@@ -37,7 +28,7 @@ from service.decisions.groups.rows import (
     topic_names_bytes,
     with_counts,
 )
-from service.decisions.rows import names_bytes
+from service.decisions.rows import faults_of, names_bytes, raise_all
 from service.planner.rebalances import Movement, Rebalance, final_rows, follow_up, movement, rebalance
 from service.strategies import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, Assignor, of_client
 

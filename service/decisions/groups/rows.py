@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
-from service.core.jvm.sorting import java_order
+from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.kernels import kernel
 from service.core.model import (
     LARGEST,
@@ -28,6 +27,7 @@ from service.core.model import (
     Ragged,
     Topics,
     distinct,
+    java_order,
     offsets_of,
     ranks_of,
 )
@@ -42,6 +42,7 @@ from service.decisions.rows import (
     names_bytes,
     plain_names,
     plain_rates,
+    raise_all,
     with_columns,
 )
 

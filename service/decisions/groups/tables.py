@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.model import NONE, Group, Int32s, OffsetRanges, Ragged, offsets_of
-from service.core.ragged import ascending, transposed
 from service.decisions.rows import NAME
 
 if TYPE_CHECKING:
@@ -17,21 +16,6 @@ if TYPE_CHECKING:
 
     from service.planner.balanced.balanced import TradeOff
     from service.planner.rebalances import Differences, Moves
-
-
-def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
-    """Ragged member → partitions, each row by topic name and partition_id.
-
-    rows : the same, in any order; owners : Ragged partition → members, ascending: ``rows`` transposed
-    """
-    if not len(group.unknown_partitions) and ascending(rows.offsets, rows.values):
-        return rows
-    rows = transposed(owners, len(group))
-    if len(owners) > group.topics.partitions_count and (rows.values >= group.topics.partitions_count).any():
-        # Partitions that do not exist have the highest indices, but are listed with their topic.
-        topics, ids = group.topic_partitions(rows.values)
-        rows = Ragged(rows.offsets, rows.values[np.lexsort((ids, topics, rows.row_of_each_value()))])
-    return rows
 
 
 def assignments_table(group: Group, assignment: Ragged) -> pa.Table:

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.budget import Budget, Figures
-from service.core.errors import LimitExceeded, faults_of, raise_all
+from service.core.errors import LimitExceeded
 from service.core.model import Float64s, Group, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
-from service.decisions.groups.answer import capacity_warnings
+from service.decisions.groups.answer import capacity_warnings, in_answer_order
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import MEMBER, TOPIC, has_lag, lag_offsets, partitions_total, read_group, subscriptions_total
-from service.decisions.groups.tables import assignments_array, in_answer_order
+from service.decisions.groups.tables import assignments_array
 from service.decisions.member_counts.conclusions import CountsCase, concluded, read_partitions
 from service.decisions.member_counts.judging import Plans, Standstill, judged_plans, standstills, surely
 from service.decisions.member_counts.question import (
@@ -30,7 +30,7 @@ from service.decisions.member_counts.question import (
     faults,
     lags_of,
 )
-from service.decisions.rows import NAME, struct_rows, with_columns
+from service.decisions.rows import NAME, faults_of, raise_all, struct_rows, with_columns
 from service.planner.balanced.bounds import MOST_NODES
 from service.planner.balanced.weighted import Glance
 from service.planner.member_counts import (

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
 from service.core.measures import NOT_KNOWN, Load, ZoneTraffic, load_of, placed_traffic, racks_of, read_nearby, rows_of_topics
@@ -19,7 +19,7 @@ from service.core.placers.reassign_generate import CurrentTopic
 from service.core.printable import counted
 from service.decisions.placements.commands import Command, CommandResult, Create, Generate, Operate
 from service.decisions.placements.rows import check_brokers, is_cordoned, read_cluster, read_load, uncordoned
-from service.decisions.rows import duplicates_in_column, duplicates_in_rows
+from service.decisions.rows import duplicates_in_column, duplicates_in_rows, faults_of, raise_all
 from service.planner.reassignments.model import RACKS_UNKNOWN, rackless
 from service.strategies import PLACERS, Placer
 

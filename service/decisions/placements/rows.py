@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from service.core.budget import Budget
 from service.core.measures import load_of
-from service.core.model import LARGEST, NONE, SMALLEST, BrokerLoad, Cluster, Int32s, Ragged, indices_in
+from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged, indices_in
 from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, in_range, plain_names
 
 BROKER = pa.struct(
@@ -41,12 +41,6 @@ def read_placement(rows: pa.StructArray, cluster: Cluster) -> tuple[Int32s, Ragg
     lengths = np.array(pc.list_value_length(replicas), np.int64)
     brokers = indices_in(cluster.broker_ids, np.array(replicas.flatten(), np.int32))
     return np.array(rows.field("partition_id"), np.int32), Ragged.of_lengths(lengths, brokers)
-
-
-def plain_brokers(rows: pa.StructArray) -> bool:
-    """Is every row of type BROKER, none null, well-formed by itself?"""
-    named = rows.field("broker_id").null_count == 0 and plain_names(rows.field("rack_id"), shortest=0)
-    return named and in_range(rows.field("weight"), SMALLEST, LARGEST)
 
 
 def uncordoned(brokers: pa.StructArray) -> pa.StructArray:

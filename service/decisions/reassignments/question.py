@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service import __version__
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.decisions.reassignments.rows import (
     as_topics,
@@ -25,6 +25,7 @@ from service.decisions.reassignments.rows import (
     room_for,
 )
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, faults_of_balance, topic_leaders
+from service.decisions.rows import faults_of, raise_all
 from service.planner.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
 from service.planner.reassignments.batches.schedule import BatchLimits, Pace
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Replacements

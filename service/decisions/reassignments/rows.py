@@ -8,11 +8,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.budget import Budget
-from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import first_repeat
-from service.decisions.placements.rows import plain_brokers
-from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_column, in_range, plain_names, plain_rates, struct_rows
+from service.decisions.rows import (
+    LONGEST_TOPIC_NAME,
+    NAME,
+    duplicates_in_column,
+    faults_of,
+    in_range,
+    plain_brokers,
+    plain_names,
+    plain_rates,
+    raise_all,
+    struct_rows,
+)
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 
 TARGET_BROKER = pa.struct(

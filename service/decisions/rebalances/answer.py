@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from service.core.budget import Budget, Figures, check_time
-from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
+from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.decisions.groups.answer import Range
 from service.decisions.groups.rows import partitions_total, subscriptions_total, topic_names_bytes
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, read_timeline, variants
-from service.decisions.rows import longest_name, longest_text
+from service.decisions.rows import longest_name, longest_text, raise_all
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.simulation import Simulation, Variant, varied
 

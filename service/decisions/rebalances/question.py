@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, UnknownStrategy
-from service.core.jvm.sorting import java_order
 from service.core.kafka_versions import LATEST
-from service.core.model import NONE, Float64s, Group, Int32s, Ragged, Topics, offsets_of
+from service.core.model import NONE, Float64s, Group, Int32s, Ragged, Topics, java_order, offsets_of
 from service.decisions.groups.rows import member_faults, read_group, topic_faults
 from service.planner.member_ids import default_client_id
 from service.planner.timelines.model import Event, NewMember, Timeline, Timing, World

@@ -23,13 +23,12 @@ from service.clients.streams.model import (
     StreamsTopology,
 )
 from service.core.budget import Budget, Figures
-from service.core.errors import InvalidQuestion, faults_of, raise_all
-from service.core.jvm.sorting import java_order
+from service.core.errors import InvalidQuestion
 from service.core.measures import spread
-from service.core.model import Int64s
+from service.core.model import Int64s, java_order
 from service.core.printable import counted
 from service.core.registry import released
-from service.decisions.rows import duplicates_in_rows, longest_text
+from service.decisions.rows import duplicates_in_rows, faults_of, longest_text, raise_all
 from service.decisions.streams.question import (
     EDGE_BYTES,
     RACK_BYTES,

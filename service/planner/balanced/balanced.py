@@ -33,11 +33,11 @@ from service.core.kernels import kernel
 from service.core.measures import occurrences, weighted_load
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, Topics, ranks_of
 from service.core.printable import counted
-from service.core.ragged import grouped, taken
+from service.core.ragged import claimed_once, grouped, taken
 from service.planner.balanced.transport import MOST_STEPS, Levels, Limited, Rooms, Routes, levels, ship, ship_within
 from service.planner.balanced.weighing import EVERY_ONE, nearest, weigh
 from service.planner.balanced.weighted import Glance
-from service.planner.kinds import Kinds, claimed_once, claims_of
+from service.planner.kinds import Kinds, claims_of
 
 # The most even assignment where all members subscribe alike and no member claims what another does: a formula.
 #

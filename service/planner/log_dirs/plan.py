@@ -19,17 +19,7 @@ from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.core.printable import first_few
 from service.planner.log_dirs.exchanges import MOST_WORK, MOST_WORK_IN_ALL, improved
-from service.planner.log_dirs.model import (
-    DRAINS,
-    EVENS,
-    FREES,
-    MAKES_ROOM,
-    WAS_FULL,
-    DirMoves,
-    DirReplicas,
-    LogDirPlan,
-    LogDirs,
-)
+from service.planner.log_dirs.model import DRAINS, EVENS, FREES, MAKES_ROOM, WAS_FULL, DirMoves, DirReplicas, LogDirPlan, LogDirs
 from service.planner.reassignments.batches.plan import in_batches, plan_in_batches
 from service.planner.reassignments.batches.schedule import Batches, BatchLimits
 from service.planner.reassignments.evenness import band, outside_band, squares

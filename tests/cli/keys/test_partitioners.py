@@ -78,7 +78,7 @@ def test_a_terminal_gets_the_verdict_in_words_and_a_table(file):
 
 def test_a_terminal_gets_who_agrees_with_whom(file, monkeypatch):
     """In this process, whose standard output is said to be a terminal."""
-    monkeypatch.setattr("service.cli.options.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("service.parameters.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
     some = ("--partitioner", "java", "--partitioner", "kafkajs", "--partitioner", "sarama")
     shown = run("compare", file, "--key-column", "id", "--partitions", "12", *some).stdout
     assert "equivalent for every key" in shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.jvm.sorting import java_order
+from service.core.model import java_order
 
 
 @given(st.lists(st.text(max_size=4) | st.text("a\uffee\ue000\ud83d\U0001f418", max_size=3)))

@@ -10,7 +10,7 @@ import pytest
 
 from service.core.budget import limited
 from service.core.errors import NotFound
-from service.planner.reassignments import best_sets
+from service.planner.reassignments import plan as planning
 from service.planner.reassignments.batches import detours
 from service.planner.reassignments.batches.plan import in_batches
 from service.planner.reassignments.batches.schedule import BatchLimits
@@ -90,7 +90,7 @@ def test_an_exchange_of_bytes_does_not_look_at_each_replica(
 ) -> None:
     """2,000 replicas on 4 of 40 brokers: nearly all of them could go to any of the 36 others."""
     looked_at = exchanges = 0
-    balance = best_sets.balance_bytes
+    balance = planning.balance_bytes
 
     def counted(state: ReplicaSets, record: Any, band: Any, most_cost: int, done: Exchanged) -> int:
         nonlocal looked_at, exchanges
@@ -98,7 +98,7 @@ def test_an_exchange_of_bytes_does_not_look_at_each_replica(
         looked_at, exchanges = looked_at + int(state.work[0]), int(done.counts[1])
         return result
 
-    monkeypatch.setattr(best_sets, "balance_bytes", counted)
+    monkeypatch.setattr(planning, "balance_bytes", counted)
     sizes = np.random.default_rng(1).integers(1, 10**9, 2000).tolist()
     goal = Goal("even", balance="bytes", max_bytes=max_bytes)
     answer = plan(a_cluster([None] * 40), some_placements([[i % 4] for i in range(2000)], sizes=sizes), goal)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from service.decisions.reassignments.answer import conclusion
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.batches.schedule import BatchLimits, Pace
-from service.planner.reassignments.conclusions import conclusion
 from service.planner.reassignments.effects import effects, warnings
 from service.planner.reassignments.leaders import Leadership
 from service.planner.reassignments.model import Goal

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 
 from service.core.errors import InvalidQuestion, NoPlan
-from service.planner.reassignments import BALANCES, OBJECTIVES, best_sets
+from service.planner.reassignments import BALANCES, OBJECTIVES
+from service.planner.reassignments import plan as planning
 from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.batches.schedule import BatchLimits
 from service.planner.reassignments.leaders import leading
@@ -55,7 +56,7 @@ def growing(seed: int):
 def planned(question, *, swapping: bool):
     brokers, placements, goal, limits = question
     with ExitStack() as patches:
-        for module in () if swapping else (best_sets, search):
+        for module in () if swapping else (planning, search):
             patches.enter_context(patch.object(module, "stay_on_racks", lambda *_: False))
         return plan_in_batches(brokers, placements, goal, limits)
 
@@ -142,7 +143,7 @@ def of_topics(brokers, placements, answer) -> float:
 def test_no_swap_is_left_that_keeps_a_replica_on_its_rack(question) -> None:
     """Tried for all pairs of replicas that are copied, as the rules of each partition have it."""
     brokers, placements, goal = question
-    best = best_sets.Search.of(brokers, placements, goal).best()
+    best = planning.Search.of(brokers, placements, goal).best()
     if best is None:
         return
     now, rows = lists_of(placements.replicas), lists_of(best.replicas if best.on_racks is None else best.on_racks)

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.api.rebalance_schemas import GroupRebalancesSchema
-from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
+from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.model import NONE
 from service.decisions.rebalances.question import faults, read_timeline
+from service.decisions.rows import raise_all
 from service.planner.timelines.classic.coordinator import ClassicCoordinator
 from service.planner.timelines.consumer.coordinator import ConsumerCoordinator
 from service.planner.timelines.model import NEVER, Idle, Timeline

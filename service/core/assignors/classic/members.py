@@ -1,13 +1,12 @@
-"""Who comes before whom, who subscribes to what, and when racks count: what the classic assignors begin with."""
+"""Who subscribes to what, and when racks count: what the classic assignors begin with."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Group, Int32s, Ragged
+from service.core.ragged import alike
 
 # When rack awareness (KIP-881) comes into play: the rule that range and both sticky assignors share.
 
@@ -54,44 +53,6 @@ def racks_matter(consumer_racks: Bools, first: int, stop: int, racks_of: Int32s,
         if racks_of[partition + 1] - racks_of[partition] != union:
             return True
     return False
-
-
-def static_first(group: Group, in_order: Callable[[Sequence[str]], Int32s] = java_order) -> Int32s:
-    """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id.
-
-    in_order : gives the positions of names in ascending order
-    Reproduces AbstractPartitionAssignor.MemberInfo.compareTo.
-    """
-    if in_order is java_order and group.instance_ids.count(None) == len(group):
-        return group.by_id
-    static = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is not None]
-    dynamic = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is None]
-    by_instance = in_order([group.instance_ids[member] or "" for member in static])
-    by_id = in_order([group.member_ids[member] for member in dynamic])
-    return np.concatenate([np.array(static, np.int32)[by_instance], np.array(dynamic, np.int32)[by_id]])
-
-
-def why_there(group: Group, member: int) -> str:
-    """What decides the place of a member in that order."""
-    return "dynamic, by member_id" if group.instance_ids[member] is None else "static, by instance_id"
-
-
-@kernel
-def alike(offsets: Int32s, topics: Int32s) -> bool:
-    """Are all rows the same, to the letter? False if there are none. offsets, topics : member → topics"""
-    if len(offsets) < 2:
-        return False
-    first_row = topics[: offsets[1]]
-    for row in range(1, len(offsets) - 1):
-        of_row = topics[offsets[row] : offsets[row + 1]]
-        if len(of_row) != len(first_row):
-            return False
-        differ = 0  # most often nothing does, which a loop without a way out finds faster
-        for i in range(len(first_row)):
-            differ += of_row[i] != first_row[i]
-        if differ:
-            return False
-    return True
 
 
 def topic_subscribers(group: Group, order: Int32s) -> Ragged:

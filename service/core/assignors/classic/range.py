@@ -27,18 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from service.core.assignors.classic.members import (
-    alike,
-    on_rack,
-    racks_matter,
-    static_first,
-    topic_subscribers,
-    why_there,
-    without_racks,
-)
+from service.core.assignors.classic.members import on_rack, racks_matter, topic_subscribers, without_racks
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
-from service.core.ragged import grouped, grouped_arrays, put
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays, static_first, why_there
+from service.core.ragged import alike, grouped, grouped_arrays, put
 
 # Of each topic a run of consecutive partitions for each subscriber: what range assignors do where racks play no part.
 #

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from service.core.assignors.classic.members import static_first, topic_subscribers, why_there
+from service.core.assignors.classic.members import topic_subscribers
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Group, Int32s
+from service.core.model import NONE, Assignment, Group, Int32s, static_first, why_there
 from service.core.ragged import grouped
 
 

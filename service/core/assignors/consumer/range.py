@@ -14,9 +14,9 @@ Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor (every release
 
 from typing import Any
 
-from service.core.assignors.classic.members import static_first, topic_subscribers, why_there
+from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.range import ranges_by
-from service.core.model import Assignment, Group
+from service.core.model import Assignment, Group, static_first, why_there
 
 
 def assign(group: Group) -> Assignment:

@@ -32,9 +32,8 @@ from service.core.assignors.classic.sticky.constrained import Constrained, deal,
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, hash_order, iteration_order
-from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Ragged, first_occurrences, ranks_of
+from service.core.model import NONE, Bools, Group, Int32s, Ragged, first_occurrences, java_order, ranks_of
 from service.core.ragged import indices_of
 
 # Sticky assignment up to Kafka 2.8 when all members subscribe to the same topics; constrained.py is for later releases.
