@@ -204,6 +204,8 @@ def conclusion(check: PlacementCheck) -> str:
         partitions = check.partitions(rule)
         if len(partitions):
             are, have = ("is", "has") if len(partitions) == 1 else ("are", "have")
+            if rule != "unavailable" and len(check.partitions("unavailable")):
+                have += " a leader and"  # partitions without one are not counted again
             lacking = np.unique(np.concatenate([each.brokers for each in check.findings if each.rule == rule]))
             brokers = broker_names(check.brokers.cluster.broker_ids[lacking].tolist())
             just = "just" if check.in_sync_known[partitions].all() else "at most"

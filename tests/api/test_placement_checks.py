@@ -119,6 +119,13 @@ def test_nothing_is_at_risk_only_of_what_was_looked_at(client: FlaskClient) -> N
     assert checked(client, placements=[])["conclusion"] == "No partition was given, so nothing was checked."
 
 
+def test_partitions_without_a_leader_are_not_denied_to_have_too_few_replicas_in_sync(client: FlaskClient) -> None:
+    answer = checked(client, {}, {"in_sync_replicas": [0]}, {"in_sync_replicas": [], "leader": -1})
+    assert answer["conclusion"].startswith(
+        "1 of 3 partitions has no leader: t 2. 1 of 3 partitions has a leader and fewer replicas in sync than min.insync.replicas"
+    )
+
+
 def test_partitions_are_named_by_topic(client: FlaskClient) -> None:
     """Equal ones are one finding; of many the first are named."""
     alone = {"replicas": [0, 1], "in_sync_replicas": [0, 1], "leader": 1}
