@@ -461,21 +461,14 @@ def _of(question: Any) -> Form[Any, Any]:
     return _PARTITIONS if isinstance(question, GroupQuestion) else form_of(ELSEWHERE[question.protocol])
 
 
-class _AnyProtocol(Form[Any, Any]):
-    """The form of the family that each answer is of."""
-
-    def shown(self, answer: Any, *, full: bool = False) -> dict[str, Any]:
-        """As ``Form``."""
-        return _of(answer.question).shown(answer, full=full)
-
-
-FORM: Final[Form[Any, Any]] = _AnyProtocol(
+FORM: Final[Form[Any, Any]] = Form(
     GroupAssignmentSchema(),
     lambda question, budget: _of(question).answer(question, budget),
     GroupAssignmentAnswerSchema,
     lambda answer: _of(answer.question).document(answer),
     lambda answer: _of(answer.question).columns(answer, ""),
     read=read_body,
+    of=lambda answer: _of(answer.question),
 )
 """A group of any protocol."""
 

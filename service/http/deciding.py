@@ -16,7 +16,7 @@ from werkzeug.http import parse_options_header
 
 from service.core.budget import Budget, Figures, limited
 from service.http.forms import PARAMETER, FamilyAnswer, Form
-from service.http.json.codec import dump_pieces, dump_text
+from service.http.json.codec import dump_pieces, dump_text, without
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.middleware import PROGRESS, Progress, current_request
 from service.http.tables import without_formulas, written, written_bytes
@@ -82,7 +82,7 @@ millisecond for a block; below this size a thread is faster."""
 
 
 class WholeResponse(Response):
-    """An answer of which all is there.
+    """An answer of which all is there, as a list of one piece.
 
     Werkzeug would copy its headers, to complete a Location that it has not, and wrap its bytes, to encode and to close them.
     """
@@ -91,7 +91,8 @@ class WholeResponse(Response):
         """See Werkzeug."""
         if environ["REQUEST_METHOD"] == "HEAD":
             return super().get_wsgi_response(environ)
-        return cast("list[bytes]", self.response), self.status, self.headers.to_wsgi_list()
+        (whole,) = pieces = cast("list[bytes]", self.response)
+        return pieces, self.status, [*self.headers, ("Content-Length", str(len(whole)))]
 
 
 def preferred(*offered: str) -> str:
@@ -136,7 +137,7 @@ def json_response(document: Any) -> Response:
 def in_pieces(pieces: list[bytes], media_type: str) -> Response:
     """An answer whose text is in pieces."""
     if len(pieces) == 1:
-        return WholeResponse(pieces[0], mimetype=media_type)
+        return WholeResponse(pieces, mimetype=media_type)
     return Response(_handed_over(pieces), mimetype=media_type, headers={"Content-Length": str(sum(map(len, pieces)))})
 
 
@@ -197,8 +198,9 @@ def _decided(name: str, form: Form[Q, A], question: Q, budget: Budget, offered: 
     computed = time.perf_counter()
     figures = answer.figures
     if form.table is None or media_type == JSON:
-        full = PARAMETER in request.environ["QUERY_STRING"].split("&")
-        response = json_response(form.shown(answer, full=full))
+        document, of_answer = form.document(answer), form if form.of is None else form.of(answer)
+        full = PARAMETER in current_request().environ["QUERY_STRING"].split("&")
+        response = json_response(document if full else without(of_answer.details, document))
     elif form.lines is not None and media_type == JSON_LINES:
         response = in_pieces(dump_pieces(form.lines(answer), budget.reserve), JSON_LINES)
     else:

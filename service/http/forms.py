@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from service.core.model import Cluster, Float64s, Int32s, Int64s
 from service.core.registry import Strategy
 from service.http import fields
 from service.http.fields import Bool, Number
-from service.http.json.codec import LongText, dumps, loads
+from service.http.json.codec import LongText, Members, dumps, loads, without
 from service.http.json.limits import JsonRejected, memory_bytes
 from service.http.json.rows import enclosed
 from service.http.media_types import CSV
@@ -258,41 +258,18 @@ def price_per_gb_field() -> Number:
 PARAMETER: Final = "detail=full"
 """Adds the figures that few callers need."""
 
-_Plan = tuple[frozenset[str], tuple[tuple[str, "_Plan"], ...]]
-"""The fields of a schema that are details, and those below which there are any."""
-
-
-def without_details(schema: type[Schema], document: dict[str, Any]) -> dict[str, Any]:
-    """The document of an answer without its details; what has none is the same object. schema : of the answer"""
-    return _without(_plan(schema), document)
-
-
-def _without(plan: _Plan, document: dict[str, Any]) -> dict[str, Any]:
-    details, below = plan
-    if not details and not below:
-        return document
-    kept = {name: value for name, value in document.items() if name not in details}
-    for name, inner in below:
-        value = kept.get(name)
-        if isinstance(value, dict):
-            kept[name] = _without(inner, value)
-        elif isinstance(value, list):
-            kept[name] = [_without(inner, each) if isinstance(each, dict) else each for each in value]
-    return kept
-
 
 @cache
-def _plan(schema: type[Schema]) -> _Plan:
-    details, below = set(), []
+def details_of(schema: type[Schema]) -> Members:
+    """The members of an answer that are details. schema : of the answer"""
+    details: dict[str, Any] = {}
     for name, field in schema().fields.items():
         inner = field.inner if isinstance(field, List) else field
         if field.metadata.get("detail"):
-            details.add(name)
-        elif isinstance(inner, Nested):
-            plan = _plan(type(inner.schema))
-            if any(plan):
-                below.append((name, plan))
-    return frozenset(details), tuple(below)
+            details[name] = None
+        elif isinstance(inner, Nested) and (below := details_of(type(inner.schema))):
+            details[name] = below
+    return details
 
 
 class Refused(Exception):
@@ -349,6 +326,7 @@ class Form(Generic[Q, A]):
     read : the value of a JSON text
     stream : the field whose large list a table can replace
     csv_row : the first column of the table as CSV, whose rows somebody may sort: their numbers; None: no such column
+    of : the form of the family that an answer is of, where it can be of another one; None: this form
     """
 
     schema: Schema
@@ -360,6 +338,12 @@ class Form(Generic[Q, A]):
     read: Callable[[bytes], Any] = loads
     csv_row: str | None = None
     stream: str = "keys"
+    of: Callable[[A], "Form[Any, Any]"] | None = None
+
+    @cached_property
+    def details(self) -> Members:
+        """The members of the document that only ``detail=full`` adds."""
+        return details_of(self.answer_schema)
 
     def question(self, body: bytes | Mapping[str, Any]) -> Q:
         """The question of a body. Raises Refused for what is not JSON, and for faults of single fields."""
@@ -389,14 +373,10 @@ class Form(Generic[Q, A]):
             table = table.add_column(0, self.csv_row, pa.array(np.arange(len(table))))
         return table
 
-    def shown(self, answer: A, *, full: bool = False) -> dict[str, Any]:
-        """The answer as what ``json.codec`` writes. full : with its details"""
-        document = self.document(answer)
-        return document if full else without_details(self.answer_schema, document)
-
     def json(self, answer: A, *, full: bool = False) -> bytes:
         """The answer as JSON. full : with its details"""
-        return dumps(self.shown(answer, full=full))
+        document, form = self.document(answer), self if self.of is None else self.of(answer)
+        return dumps(document if full else without(form.details, document))
 
     def _value(self, body: bytes) -> Any:
         """The value of a text that is UTF-8 and whose members are unique."""

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -53,6 +53,25 @@ def _loads(text: bytes | str) -> Any:
             raise
         decoded = text if isinstance(text, str) else error.doc or text.decode()
         return json.loads(decoded, parse_constant=_refuse_constant)
+
+
+Members = Mapping[str, "Members | None"]
+"""Some members of a document, by their names: whole (None), or some of theirs, those of each object where they are lists."""
+
+
+def without(members: Members, document: dict[str, Any]) -> dict[str, Any]:
+    """A document without these members; what keeps all of its own is the same object."""
+    if not members:
+        return document
+    kept = document.copy()
+    for name, below in members.items():
+        if below is None:
+            kept.pop(name, None)
+        elif isinstance(value := kept.get(name), dict):
+            kept[name] = without(below, value)
+        elif isinstance(value, list):
+            kept[name] = [without(below, each) if isinstance(each, dict) else each for each in value]
+    return kept
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -29,7 +29,7 @@ from service import __version__
 from service.http.telemetry.metrics_files import FreeSpace, WorkerProcesses, use_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from pathlib import Path
 
     from service.core.budget import Figures
@@ -150,7 +150,7 @@ class Metrics:
         for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
 
-    def answered(self, decision: str, figures: Figures, phases: Iterable[Phase] = ()) -> None:
+    def answered(self, decision: str, figures: Figures, phases: Sequence[Phase]) -> None:
         """Record an answer: how large its question was, how long its phases took, its skew, subject and moved partitions."""
         if max(figures.items.values()) >= FEWEST_ITEMS:
             for item, count in figures.items.items():
@@ -159,7 +159,7 @@ class Metrics:
                     self.item_series[key] = self.items.labels(*key)
                 self.item_series[key].observe(count)
         series = self._series(decision, figures.strategy)
-        series.lasted({phase: ended - started for phase, started, ended in phases})
+        series.lasted(phases)
         if figures.skew is None:
             return
         series.skew.observe(figures.skew)
@@ -208,13 +208,15 @@ class DecisionSeries(NamedTuple):
     render: Counter
     skew: Histogram
 
-    def lasted(self, phases: dict[str, float]) -> None:
-        """Record how long a decision took, and each phase of it, in seconds."""
-        if sum(phases.values()) >= SHORTEST_PHASE:
-            self.duration.observe(sum(phases.values()))
-        for phase, seconds in phases.items():
-            if seconds >= SHORTEST_PHASE:
-                getattr(self, phase).inc(seconds)
+    def lasted(self, phases: Sequence[Phase]) -> None:
+        """Record how long a decision took, and each phase of it, one after the other."""
+        seconds = phases[-1][2] - phases[0][1]
+        if seconds < SHORTEST_PHASE:
+            return
+        self.duration.observe(seconds)
+        for phase, started, ended in phases:
+            if ended - started >= SHORTEST_PHASE:
+                getattr(self, phase).inc(ended - started)
 
 
 class Subjects:

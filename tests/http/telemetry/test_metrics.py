@@ -15,6 +15,8 @@ from service.core.budget import Figures
 from service.http.telemetry.metrics import Metrics
 from service.http.telemetry.metrics_files import FOLDER_VARIABLE
 
+PHASES = (("parse", 0.0, 0.0), ("compute", 0.0, 0.0), ("render", 0.0, 0.0))
+
 
 @pytest.fixture
 def client():
@@ -126,7 +128,7 @@ def test_two_apps_do_not_share_their_metrics(client):
 )
 def test_a_long_name_and_one_that_utf_8_cannot_write_label_nothing(name):
     metrics = Metrics(10)
-    metrics.answered("partition", Figures("java", {"keys": 2}, 1.0, name))
+    metrics.answered("partition", Figures("java", {"keys": 2}, 1.0, name), PHASES)
     text = metrics.exposition()
     assert b"partition_allocator_subject_skew_ratio{" not in text
     assert b"partition_allocator_subjects_dropped_total 1.0" in text
@@ -177,7 +179,7 @@ def test_a_new_name_takes_as_long_when_a_thousand_are_there(shared):
     def seconds(names):
         start = time.thread_time()
         for i in names:
-            shared[i % 2].answered("partition", Figures("java", {"keys": 2}, 1.0, f"{i:04}" + "t" * 245))
+            shared[i % 2].answered("partition", Figures("java", {"keys": 2}, 1.0, f"{i:04}" + "t" * 245), PHASES)
         return time.thread_time() - start
 
     first = seconds(range(100))
