@@ -16,8 +16,9 @@ from service.core.partitioners import PARTITIONERS
 from service.core.printable import all_of
 from service.decisions.rows import LONGEST_TOPIC_NAME, raise_all
 from service.http import fields
-from service.http.fields import Array, Int
+from service.http.fields import Int
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation
+from service.http.lists import Array
 from service.planner.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 
 

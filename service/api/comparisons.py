@@ -16,9 +16,10 @@ from service.core.keys.formats import FORMATS
 from service.decisions.comparisons import ComparisonAnswer, ComparisonQuestion, answer
 from service.decisions.keys import json_value
 from service.http import fields
-from service.http.fields import Array, Int
+from service.http.fields import Int
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema, SpreadSchema
 from service.http.keys import KeyList, read_body
+from service.http.lists import Array
 
 MOST_EXAMPLES: Final = 100
 

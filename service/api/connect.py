@@ -18,7 +18,7 @@ from service.core.measures import spread
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer
 from service.decisions.rows import columns
 from service.http import fields
-from service.http.fields import Array, Bool, Int, Name, Subject
+from service.http.fields import Bool, Int, Name, Subject
 from service.http.forms import (
     AnswerSchema,
     AssignedSchema,
@@ -29,6 +29,7 @@ from service.http.forms import (
     assigned_by,
     counts_document,
 )
+from service.http.lists import Array
 
 LATEST_MS: Final = 10**12
 """The latest time of a rebalance: 31 years."""

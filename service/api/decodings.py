@@ -33,9 +33,10 @@ from service.decisions.decodings import (
 from service.decisions.groups.rows import TOPIC_ID
 from service.decisions.keys import from_arrow
 from service.http import fields
-from service.http.fields import Array, Columns, Name, TopicName, budget, short
+from service.http.fields import Name, TopicName, short
 from service.http.forms import AnswerSchema, Form, Operation, topic_of_a_snapshot
 from service.http.json.rows import enclosed
+from service.http.lists import Array, Columns, budget
 from service.http.parsers import ArrowBody
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata, assignment_document, work_document
 from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions

@@ -10,8 +10,9 @@ from marshmallow import Schema, validate
 
 from service.descriptions.answers import DescriptionsAnswer, DescriptionsQuestion, answer
 from service.http import fields
-from service.http.fields import Array, Bool
+from service.http.fields import Bool
 from service.http.forms import AnswerSchema, Form, Operation, QuestionSchema
+from service.http.lists import Array
 
 MOST_TEXTS = 100
 

@@ -22,8 +22,9 @@ from service.core.model import Int32s
 from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, FingerprintAnswer, FingerprintQuestion, answer
 from service.decisions.keys import Stream, json_value
 from service.http import fields
-from service.http.fields import INT32, Array, Columns, Int
+from service.http.fields import INT32, Int
 from service.http.forms import AnswerSchema, ExplainSchema, Form, KafkaVersion, Operation
+from service.http.lists import Array, Columns
 from service.planner.attribution import conclusions
 from service.planner.attribution.equivalents import UNDECIDED, PartitionerClass, PartitionerClasses
 from service.planner.attribution.fingerprints import Candidate, Fingerprint, explain

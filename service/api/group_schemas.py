@@ -18,11 +18,12 @@ from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MAX_COMBINATIONS, MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.decisions.rows import NAME
 from service.http import fields
-from service.http.fields import INT32, INT64, Array, Bool, Int, Name, Number, Rows, Subject, TopicName
+from service.http.fields import INT32, INT64, Bool, Int, Name, Number, Subject, TopicName
 from service.http.forms import price_per_gb_field, topic_of_a_snapshot
 from service.http.json import arrays
 from service.http.json.arrays import IntegerLists
 from service.http.json.codec import loads
+from service.http.lists import Array, Rows
 from service.http.problems import reword
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")

@@ -22,8 +22,9 @@ from service.histories.reading import HistorySource
 from service.histories.times import written
 from service.histories.told import Told
 from service.http import fields
-from service.http.fields import Array, Bool, Name, budget
+from service.http.fields import Bool, Name
 from service.http.forms import AnswerSchema, Form, Operation
+from service.http.lists import Array, budget
 
 TEXT_BYTES: Final = 20
 """Memory for each byte of a text, with the events that are made of it and their JSON."""

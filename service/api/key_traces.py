@@ -16,8 +16,9 @@ from service.api.reassignment_schemas import KafkaReassignmentSchema
 from service.core.keys.formats import FORMATS
 from service.descriptions.key_traces import KeyPath, KeyTraceAnswer, KeyTraceQuestion, answer
 from service.http import fields
-from service.http.fields import Array, Int
+from service.http.fields import Int
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
+from service.http.lists import Array
 
 
 class KeyTraceSchema(QuestionSchema):

@@ -19,8 +19,9 @@ from service.core.model import NONE
 from service.core.printable import counted, first_few, share
 from service.decisions.rows import duplicates_in_rows, raise_all
 from service.http import fields
-from service.http.fields import Array, Bool, Int, Name, Number, Subject
+from service.http.fields import Bool, Int, Name, Number, Subject
 from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema, row_of_a_snapshot
+from service.http.lists import Array
 from service.planner.keyless import ADAPTIVE, RULES, STICKY, Distribution, Keyless, distribution
 
 NAMED: Final = 5

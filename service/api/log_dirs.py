@@ -32,7 +32,7 @@ from service.decisions.log_dirs import (
 )
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
 from service.http import fields
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
+from service.http.fields import INT64, Bool, Int, Name, Number, TopicName
 from service.http.forms import (
     OF_BROKERS,
     AnswerSchema,
@@ -47,6 +47,7 @@ from service.http.forms import (
 from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, json_list
 from service.http.json.rows import rows as json_rows
+from service.http.lists import Array, Rows
 from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
 
 if TYPE_CHECKING:

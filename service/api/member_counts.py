@@ -22,8 +22,9 @@ from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, L
 from service.decisions.rebalances.question import POLL_MS
 from service.decisions.rows import columns
 from service.http import fields
-from service.http.fields import INT64, Array, Bool, Int, Number
+from service.http.fields import INT64, Bool, Int, Number
 from service.http.forms import AnswerSchema, Form, ImplementationSchema, Operation, ZoneTrafficSchema, price_per_gb_field
+from service.http.lists import Array
 from service.planner.member_counts import RELEASE, MembersLoad, Scaling, Trigger
 
 GROUP_FIELDS: Final = (

@@ -22,9 +22,10 @@ from service.core.keys.values import key_value
 from service.decisions.partition_counts import PlansAnswer, PlansQuestion, answer
 from service.decisions.rows import MOST
 from service.http import fields
-from service.http.fields import Array, Bool, Columns, Int, Number, Subject
+from service.http.fields import Bool, Int, Number, Subject
 from service.http.forms import AnswerSchema, CountsSchema, Form, KafkaVersion, Operation, QuestionSchema
 from service.http.keys import KeyList
+from service.http.lists import Array, Columns
 from service.planner.sizing.conclusions import cause
 from service.planner.sizing.counter import KeyCounter, Moved
 from service.planner.sizing.distinct_keys import BYTES, RECORDS

@@ -11,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import INCLUDE, Schema, ValidationError, validate, validates_schema
 
+from service.core.keys.columns import INTEGERS
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
-from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer, PartitionsQuestion, answer
+from service.decisions.keys import TEXTUAL
+from service.decisions.partitions import MAX_COUNTS, OF_KEY, PartitionsAnswer, PartitionsQuestion, answer
 from service.http import fields
-from service.http.fields import INT64, Bool, Columns, Int, Integers, Subject
+from service.http.fields import INT64, Bool, Int, QuerySchema, Subject, from_query
 from service.http.forms import AnswerSchema, CountsSchema, ExplainSchema, Form, KafkaVersion, Operation, QuestionSchema
 from service.http.keys import KeyList, read_body
+from service.http.lists import Columns, Integers
 
 
 class RecordSchema(Schema):
@@ -88,6 +91,51 @@ class PartitionsSchema(QuestionSchema):
             partitioner in PARTITIONERS.names() and PARTITIONERS[partitioner].gives_tokens
         ):
             raise ValidationError("Missing data for required field.", "partitions_count")
+
+
+class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
+    """The same of one key, in a query."""
+
+    class Meta:
+        """Without the fields that a query cannot hold."""
+
+        fields = (
+            "key",
+            "partitions_count",
+            "partitioner",
+            "key_format",
+            "counter",
+            "random_seed",
+            "topic_name",
+            "explain",
+        )
+
+    key = fields.String("absent: a record without a key", example="order-1")
+    counter = Int("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
+    random_seed = Int(
+        "seed of java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
+    )
+
+    def question(self, body: dict[str, Any], **_: Any) -> PartitionsQuestion:
+        """The question."""
+        value = _json_value(body.pop("key", None), body.get("key_format", "string"))
+        return PartitionsQuestion(keys=[value], places=OF_KEY, **body)
+
+
+def _json_value(key: str | None, key_format: str) -> Any:
+    """A query's text as the JSON value of its format; other text as it is, for the format to refuse."""
+    if key is None or key_format in TEXTUAL:
+        return key
+    if key_format in INTEGERS:
+        return from_query(key)
+    if key_format == "boolean":
+        return {"true": True, "false": False}.get(key, key)
+    if key in ("NaN", "Infinity", "-Infinity"):
+        return key
+    try:
+        return float(key) if key.isascii() and "_" not in key else key
+    except ValueError:
+        return key
 
 
 class StepSchema(AnswerSchema):

@@ -24,7 +24,7 @@ from service.core.ragged import taken
 from service.decisions.placements.rows import BROKER, PLACEMENT, check_brokers, plain_placements, read_cluster, read_placement
 from service.decisions.rows import duplicates_in_column, faults_of, plain_brokers, raise_all
 from service.http import fields
-from service.http.fields import Array, Int, Rows, TopicName
+from service.http.fields import Int, TopicName
 from service.http.forms import (
     PLACED_TRAFFIC,
     AnswerSchema,
@@ -36,6 +36,7 @@ from service.http.forms import (
     load_documents,
     row_of_a_snapshot,
 )
+from service.http.lists import Array, Rows
 from service.planner.placement_audits import (
     MEASURES,
     CreatedPart,

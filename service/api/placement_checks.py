@@ -25,8 +25,8 @@ from service.decisions.reassignments.rows import (
     read_current,
 )
 from service.http import fields
-from service.http.fields import Rows
 from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
+from service.http.lists import Rows
 from service.planner.placement_checks import SEVERITIES, CheckFinding, PlacementCheck, check_placements, conclusion, warnings
 
 

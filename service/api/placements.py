@@ -20,7 +20,7 @@ from service.decisions.placements.commands import CommandResult, Created, Genera
 from service.decisions.placements.rows import BROKER, CURRENT, plain_current
 from service.decisions.rows import NAME, plain_brokers
 from service.http import fields
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
+from service.http.fields import INT64, Bool, Int, Name, Number, TopicName
 from service.http.forms import (
     PLACED_TRAFFIC,
     AnswerSchema,
@@ -41,6 +41,7 @@ from service.http.forms import (
 )
 from service.http.json.codec import LongText, dumps
 from service.http.json.rows import Part, enclosed, json_list, rows
+from service.http.lists import Array, Rows
 
 
 @row_of_a_snapshot("capacity_bytes", "used_bytes")

@@ -25,8 +25,8 @@ from service.decisions.reassignments.rows import (
     room_for,
 )
 from service.http import fields
-from service.http.fields import Rows
 from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, accepted_racks_field
+from service.http.lists import Rows
 from service.planner.reassignments.lint import LintFinding, Reassigned, conclusion, lint
 from service.planner.reassignments.model import Brokers, Placements, rackless
 

@@ -17,8 +17,9 @@ from service.decisions.reassignments.rows import (
 )
 from service.decisions.reassignments.selection import read_balance
 from service.http import fields
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, Rows, TopicName
+from service.http.fields import INT64, Bool, Int, Name, Number, TopicName
 from service.http.forms import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot
+from service.http.lists import Array, Rows
 from service.planner.reassignments import (
     BALANCES,
     BATCH_ORDERS,

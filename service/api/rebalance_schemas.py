@@ -15,8 +15,9 @@ from service.api.group_schemas import (
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.http import fields
-from service.http.fields import INT64, Array, Bool, Int, Name, Number, Subject, TopicName
+from service.http.fields import INT64, Bool, Int, Name, Number, Subject, TopicName
 from service.http.forms import KafkaVersion, QuestionSchema, price_per_gb_field
+from service.http.lists import Array
 
 LATEST_MS: Final = 10**12
 """The latest time of an event: 31 years."""

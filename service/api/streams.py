@@ -17,8 +17,9 @@ from service.core.measures import spread
 from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.decisions.streams.question import StreamsQuestion
 from service.http import fields
-from service.http.fields import INT64, Array, Bool, FlatRows, Int, Name, Subject
+from service.http.fields import INT64, Bool, Int, Name, Subject
 from service.http.forms import AnswerSchema, AssignedSchema, CountsSchema, Form, Operation, assigned_by, counts_document
+from service.http.lists import Array, FlatRows
 
 MOST_REPLICAS: Final = 100
 

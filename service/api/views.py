@@ -8,23 +8,17 @@ from werkzeug.exceptions import BadRequest
 
 from service.api import coordinators, partitions
 from service.api.coordinators import CoordinatorQuestion
-from service.core.keys.columns import INTEGERS
 from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.decisions.families import FAMILIES, Family
-from service.decisions.keys import TEXTUAL, fields_of
 from service.decisions.partitions import PartitionsQuestion
 from service.descriptions.pasted import utf8
-from service.http import fields
-from service.http.blueprint import Blueprint, Offered, Parser, QuerySchema
+from service.http.blueprint import Blueprint, Offered, Parser
 from service.http.bodies import read_body
 from service.http.deciding import decide, reserve
-from service.http.fields import INT64, Int, from_query
-from service.http.forms import ExplainSchema
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.parsers import ArrowParser, LinesParser
 
 TEXT: Final = "text/plain"
-OF_KEY: Final = fields_of(keys=("key",))
 
 
 class TextParser(Parser):
@@ -41,51 +35,6 @@ class TextParser(Parser):
             return {"texts": [utf8(text).decode()]}
         except UnicodeDecodeError as error:
             raise BadRequest(f"The text is not UTF-8 at byte {error.start}: {error.reason}.") from None
-
-
-class PartitionQuerySchema(partitions.PartitionsSchema, ExplainSchema, QuerySchema):
-    """The same for one key, in a query."""
-
-    class Meta:
-        """Without the fields that a query cannot hold."""
-
-        fields = (
-            "key",
-            "partitions_count",
-            "partitioner",
-            "key_format",
-            "counter",
-            "random_seed",
-            "topic_name",
-            "explain",
-        )
-
-    key = fields.String("absent: a record without a key", example="order-1")
-    counter = Int("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
-    random_seed = Int(
-        "seed of java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
-    )
-
-    def question(self, body: dict[str, Any], **_: Any) -> PartitionsQuestion:
-        """The question."""
-        value = _json_value(body.pop("key", None), body.get("key_format", "string"))
-        return PartitionsQuestion(keys=[value], **body)
-
-
-def _json_value(key: str | None, key_format: str) -> Any:
-    """A query's text as the JSON value of its format; other text as it is, for the format to refuse."""
-    if key is None or key_format in TEXTUAL:
-        return key
-    if key_format in INTEGERS:
-        return from_query(key)
-    if key_format == "boolean":
-        return {"true": True, "false": False}.get(key, key)
-    if key in ("NaN", "Infinity", "-Infinity"):
-        return key
-    try:
-        return float(key) if key.isascii() and "_" not in key else key
-    except ValueError:
-        return key
 
 
 def of_partitions(_: PartitionsQuestion) -> tuple[str, ...]:
@@ -122,14 +71,14 @@ def resource(family: Family) -> Blueprint:
 BLUEPRINTS: Final = {family.name: resource(family) for family in FAMILIES}
 
 
-@BLUEPRINTS["partitions"].get("/v1/partitions")
-@BLUEPRINTS["partitions"].query(PartitionQuerySchema)
-@BLUEPRINTS["partitions"].response(200, partitions.FORM.answer_schema)
-@BLUEPRINTS["partitions"].doc(operationId="allocatePartition")
-def allocate_partition(question: PartitionsQuestion) -> Response:
-    """Compute the partition of one key, like POST with `keys: [key]`."""
-    with OF_KEY:
-        return decide("partition", partitions.FORM, question)
+BLUEPRINTS["partitions"].lookup(
+    "/v1/partitions",
+    partitions.FORM,
+    partitions.OPERATION,
+    "allocatePartition",
+    partitions.PartitionQuerySchema(),
+    "Compute the partition of one key, like POST with `keys: [key]`.",
+)
 
 
 @BLUEPRINTS["coordinators"].get("/v1/coordinators")

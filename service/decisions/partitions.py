@@ -55,6 +55,7 @@ OPTIONS: Final = tuple(each.name for each in fields(Options))
 _values_of_options: Final = itemgetter(*OPTIONS)
 
 OF_QUESTION: Final = key_values.fields_of(explicit=("explicit_partition",))
+OF_KEY: Final = key_values.fields_of(keys=("key",))
 OF_RECORDS: Final = key_values.fields_of(keys=("records", "key"), explicit=("records", "partition"))
 
 
@@ -67,6 +68,7 @@ class PartitionsQuestion(Options):
     explicit_partition : that the caller names, of all records
     window : ``{start, size}``
     explain : whether to tell how each key came to its partition
+    places : where the request has what the core calls keys and explicit partitions, if it has no records
     """
 
     partitioner: str = "java"
@@ -79,6 +81,7 @@ class PartitionsQuestion(Options):
     explicit_partition: int | None = None
     window: dict[str, int] | None = None
     explain: bool = False
+    places: key_values.fields_of = OF_QUESTION
 
 
 @frozen
@@ -114,7 +117,7 @@ def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
     except InvalidQuestion:
         raise_all(_faults(question, budget))
         raise
-    with _places(question):
+    with question.places if question.records is None else OF_RECORDS:
         column, key_format = _keys(question, budget)
         if partitioner.encoding is not SERIALIZED:
             budget.reserve(hashing_bytes(column))
@@ -130,7 +133,7 @@ def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
 
 def _faults(question: PartitionsQuestion, budget: Budget) -> Iterator[InvalidQuestion]:
     def check_keys() -> None:
-        with _places(question):
+        with question.places if question.records is None else OF_RECORDS:
             _keys(question, budget)
 
     return faults_of(lambda: _options(question, _partitioner(question)), lambda: _check_records(question), check_keys)
@@ -192,11 +195,6 @@ def _values(question: PartitionsQuestion) -> Any:
     if question.keys is None:
         return [None] * (0 if question.random_values is None else len(question.random_values))
     return question.keys
-
-
-def _places(question: PartitionsQuestion) -> key_values.fields_of:
-    """Where the question has what the core calls keys and explicit partitions."""
-    return OF_QUESTION if question.records is None else OF_RECORDS
 
 
 def _asked(

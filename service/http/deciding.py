@@ -11,10 +11,13 @@ from wsgiref.types import WSGIEnvironment
 
 import pyarrow as pa
 from flask import Response, current_app, request
+from marshmallow import ValidationError
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
 from service.core.budget import Budget, Figures, limited
+from service.http.error_handlers import invalid
+from service.http.fields import QuerySchema
 from service.http.forms import PARAMETER, FamilyAnswer, Form
 from service.http.json.codec import dump_pieces, dump_text, without
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
@@ -188,6 +191,19 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     budget = request_budget()
     with limited(budget):
         return _decided(name, form, question, budget, offered)
+
+
+def of_query(name: str, form: Form[Q, A], schema: QuerySchema) -> Callable[[], Response]:
+    """A view that answers the question of its query. name : as for ``decide``"""
+
+    def view() -> Response:
+        try:
+            question = schema.read(current_request().environ.get("QUERY_STRING", ""))
+        except ValidationError as error:
+            raise invalid("query", error.messages) from None
+        return decide(name, form, question)
+
+    return view
 
 
 def _decided(name: str, form: Form[Q, A], question: Q, budget: Budget, offered: tuple[str, ...]) -> Response:

@@ -11,11 +11,12 @@ from marshmallow import Schema
 from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
 from service.core.errors import InvalidQuestion
-from service.http.blueprint import Parser, query_values
+from service.http.blueprint import Parser
 from service.http.bodies import body_pieces, check_arrow, check_json, check_utf8, checked_messages, read_body
 from service.http.deciding import request_budget, reserve
-from service.http.fields import budget
+from service.http.fields import query_values
 from service.http.json.codec import loads
+from service.http.lists import budget
 from service.http.media_types import ARROW_STREAM, JSON, JSON_LINES
 
 
@@ -35,7 +36,7 @@ class ArrowParser(Parser):
         """The body: JSON, or an Arrow stream and the query."""
         if req.mimetype != ARROW_STREAM:
             return super().load_json(req, schema)
-        values = query_values(req, schema)
+        values = query_values(req.environ.get("QUERY_STRING", ""), schema)
         for name in self.members:
             if name in values:
                 raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)
@@ -164,7 +165,7 @@ class LinesParser(ArrowParser):
         """The body: JSON, or a stream and the query."""
         if req.mimetype not in MEDIA_TYPES:
             return super().load_json(req, schema)
-        values = query_values(req, schema)
+        values = query_values(req.environ.get("QUERY_STRING", ""), schema)
         for name in self.members:
             if name in values:
                 raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)

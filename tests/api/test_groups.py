@@ -21,8 +21,8 @@ from service.core.budget import OutOfTime, limited
 from service.core.kafka_versions import LATEST
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
-from service.http.fields import Array
 from service.http.json import arrays
+from service.http.lists import Array
 from service.strategies import GROUP_PROTOCOLS
 from tests.support import golden
 from tests.support.forked import ended, forked

@@ -12,7 +12,7 @@ from service.api.fingerprints import ObservationSchema
 from service.api.partition_counts import HistogramRowSchema
 from service.api.partitions import RecordSchema
 from service.core.errors import MAX_ERRORS
-from service.http.fields import Columns
+from service.http.lists import Columns
 
 TYPES = {
     ObservationSchema: {"key": None, "partition_id": pa.int32()},

@@ -17,8 +17,9 @@ from service.config import Settings
 from service.core.budget import Budget, OutOfTime
 from service.core.errors import MAX_ERRORS
 from service.decisions.families import FAMILIES
-from service.http.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, ODD_BYTES, Array, FlatRows, Int, Name, TopicName
+from service.http.fields import Int, Name, TopicName
 from service.http.keys import KeyList
+from service.http.lists import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, ODD_BYTES, Array, FlatRows
 
 GROUPS, PLACEMENTS, KEYLESS = "/v1/group-assignments", "/v1/replica-placements", "/v1/keyless-distributions"
 
