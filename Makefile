@@ -5,7 +5,7 @@ export PORT ?= 8000
 # Some containers set it; every command would compile all modules again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup test test-fast check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo pipeline-proof lock clean
+.PHONY: help run setup test test-fast one check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo pipeline-proof lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -21,6 +21,9 @@ test: .venv/.compiled ## set up and run every test, on two cores (two of four wo
 
 test-fast: .venv/.compiled ## run the fast tests
 	$(BIN)/python -m pytest -m 'not slow'
+
+one: .venv/.tests ## run tests of one function or endpoint (FILE=tests/core/partitioners/test_hashes.py), a minute after a clone
+	$(BIN)/python -m pytest $(or $(FILE),$(error FILE=… names the tests))
 
 check: .venv/.compiled ## run what one runs while changing something, three minutes: answers, doors, one test each of Spark and of the page
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow' tests/test_layers.py tests/test_names.py tests/api \
@@ -106,6 +109,7 @@ lock: ## resolve the dependencies again (needs uv)
 	    -c requirements-dev.lock -o requirements-image.lock
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --extra pipeline \
 	    -c requirements-dev.lock -o requirements-pipeline.lock
+	uv pip compile --universal --generate-hashes --no-annotate --no-header -q --group test -c requirements-dev.lock -o requirements-test.lock
 
 clean: ## remove generated files
 	rm -rf .venv build dist brokers/java/target clients/java/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_boundscheck
@@ -131,6 +135,10 @@ node_modules/.package-lock.json: package-lock.json package.json .npmrc
 	../../$(BIN)/go build -o ../../$(BIN)/etcd go.etcd.io/etcd/server/v3 && \
 	../../$(BIN)/go build -o ../../$(BIN)/ -ldflags '-s -X k8s.io/component-base/version.gitVersion=v1.34.1' \
 	    helm.sh/helm/v3/cmd/helm k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+.venv/.tests: requirements-test.lock .venv/.installed
+	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements-test.lock
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.installed
