@@ -7,7 +7,7 @@ import os
 from flask import Flask, Response, request
 
 from service.config import Settings
-from service.http.middleware import BUDGET, MemoryBudget
+from service.http.memory import BUDGET, MemoryBudget
 from service.http.telemetry import metrics_files
 from service.server import serving
 

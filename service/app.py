@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from service.api import catalogue, probes, views
 from service.config import Settings
 from service.core.kafka_versions import LATEST
-from service.http.application import add_hooks, new_app
+from service.http.application import App
+from service.http.blueprint import create_api
+from service.http.telemetry.metrics import Metrics
 from service.page import views as page
 
 if TYPE_CHECKING:
@@ -46,12 +48,15 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
     metrics_folder : where the worker processes share their metrics; default: the metrics of this process alone
     """
     settings = settings or Settings.from_environment()
-    app, api = new_app(settings, RESOURCES, ABOUT, metrics_folder)
+    app = App(settings, Metrics(settings.max_subjects, metrics_folder), _tracing(settings), log_requests=log_requests)
+    api = create_api(app, ABOUT)
+    for resource in RESOURCES:
+        api.register_blueprint(resource)
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
     app.register_blueprint(page.blueprint)
     app.extensions["openapi_yaml"] = cache(partial(probes.openapi_yaml, api))  # 0.1 s, which few processes spend
-    return add_hooks(app, settings, _tracing(settings), log_requests=log_requests)
+    return app
 
 
 def _tracing(settings: Settings) -> Tracing | None:

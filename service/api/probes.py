@@ -3,21 +3,27 @@
 import re
 from base64 import b64encode
 from hashlib import sha256
+from typing import Final
 
 import yaml
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response, current_app, request
 from flask_swagger_ui import get_swaggerui_blueprint
 
+from service.http.application import PROGRESS
 from service.http.blueprint import Api
-from service.http.deciding import metrics
 from service.http.error_handlers import respond
-from service.http.middleware import PAGE_POLICY
 from service.http.problems import problem
 
 NOT_READY = (
     "Kernels of partitioners, assignors and placers are being compiled, once per installation. In a WSGI server other than "
     "`partition-allocator serve`, call service.server.warm.warm() before app.extensions['warm'].set()."
 )
+
+PAGE_POLICY: Final = (
+    "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""The policy of an HTML page: scripts of this service only, requests to it only. Swagger UI sets styles by script."""
 
 blueprint = Blueprint("operations", __name__)
 
@@ -67,7 +73,7 @@ def ready() -> Response:
 @blueprint.get("/metrics")
 def scrape() -> Response:
     """Prometheus's text format, for all workers."""
-    return Response(metrics().exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(request.environ[PROGRESS].app.metrics.exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @blueprint.get("/openapi.yaml")

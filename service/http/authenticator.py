@@ -1,11 +1,14 @@
-"""Who sent a request: by a bearer token of a file, or by a JWT of an OpenID Connect provider (``jwts.py``)."""
+"""Who sent a request, by a bearer token of a file or a JWT of an OpenID Connect provider (``jwts.py``), and what it needs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from service.http.auth import UNKNOWN_TOKEN, NotAuthenticated, Principal, Tokens
+from flask import Response
+
+from service.decisions.families import BY_PATH
+from service.http.auth import SCOPES, UNKNOWN_TOKEN, NotAuthenticated, Principal, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,3 +47,39 @@ class Authenticator:
         if kind is None:
             raise NotAuthenticated(UNKNOWN_TOKEN)
         return kind.principal(token)
+
+
+DECISIONS: Final = "/v1/"
+"""Prefix of the routes that need a caller and admission."""
+
+REALM: Final = "partition-allocator"
+
+CATALOGUE: Final = {"/v1/partitioners": "partitions", "/v1/assignors": "groups", "/v1/placers": "placements"}
+"""The lists of strategies → the scope that each needs."""
+
+
+def scope_of(rule: str) -> str | None:
+    """The scope that a route needs: ``/v1/group-assignments`` → ``groups``; None for those that are open to everyone.
+
+    Raises LookupError for a route that belongs to no family, so that none is ever open by oversight.
+    """
+    if not rule.startswith(DECISIONS):
+        return None
+    if rule in CATALOGUE:
+        return CATALOGUE[rule]
+    if rule in BY_PATH:
+        return BY_PATH[rule].scope
+    raise LookupError(f"no family of questions has {rule}")
+
+
+def challenge(status: int, **parameters: str) -> Response:
+    """An answer that asks for a bearer token."""
+    challenge = ", ".join(f'{name}="{value}"' for name, value in {"realm": REALM, **parameters}.items())
+    return Response(status=status, headers={"WWW-Authenticate": f"Bearer {challenge}"})
+
+
+def security_scheme() -> dict[str, Any]:
+    """The security scheme in the OpenAPI document."""
+    scopes = ", ".join(f"`{scope}`" for scope in SCOPES)
+    about = f"Required if authentication is on: a token from the operator's file, or a JWT of their issuer. Scopes: {scopes}."
+    return {"type": "http", "scheme": "bearer", "description": about}

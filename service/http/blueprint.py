@@ -17,8 +17,10 @@ from marshmallow.experimental.context import Context
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
+from service import __version__
 from service.core.errors import AllocatorError
 from service.http import error_handlers, problems
+from service.http.authenticator import security_scheme
 from service.http.bodies import check_json, read_body
 from service.http.deciding import decide, of_query, request_budget
 from service.http.fields import INT32, INT64, QuerySchema, query_values
@@ -171,14 +173,22 @@ class Api(flask_smorest.Api):
         """No answer has pages; clients would get a class for them."""
 
 
-def create_api(app: Flask) -> Api:
-    """The Api of an app, without resources yet."""
+def create_api(app: Flask, about: str) -> Api:
+    """The Api of an app, without resources yet. about : the description in ``openapi.yaml``"""
 
     def schema_name(schema: Any) -> str:
         name = type(schema).__name__ if not isinstance(schema, type) else schema.__name__
         return name.removesuffix("Schema")
 
-    return Api(app, spec_kwargs={"marshmallow_plugin": SchemaPlugin(schema_name_resolver=schema_name)})
+    app.config.update(
+        API_TITLE="partition-allocator",
+        API_VERSION=__version__,
+        OPENAPI_VERSION="3.1.0",
+        API_SPEC_OPTIONS={"info": {"description": about}, "security": [{}, {"bearer": []}], "servers": [{"url": "/"}]},
+    )
+    api = Api(app, spec_kwargs={"marshmallow_plugin": SchemaPlugin(schema_name_resolver=schema_name)})
+    api.spec.components.security_scheme("bearer", security_scheme())
+    return api
 
 
 class SchemaPlugin(MarshmallowPlugin):

@@ -11,10 +11,10 @@ import pyarrow as pa
 from flask import Request, Response
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 
+from service.http.application import PROGRESS
 from service.http.deciding import request_budget, reserve
 from service.http.error_handlers import invalid
 from service.http.json.limits import JsonRejected, character_bytes, scanned
-from service.http.middleware import PROGRESS
 
 # How large an Arrow stream would be out of its compression, from its messages' metadata: a kilobyte may say it holds a terabyte.
 #

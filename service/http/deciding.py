@@ -10,20 +10,19 @@ from typing import Any, Final, TypeVar, cast
 from wsgiref.types import WSGIEnvironment
 
 import pyarrow as pa
-from flask import Response, current_app, request
+from flask import Response, request
 from marshmallow import ValidationError
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
 from service.core.budget import Budget, Figures, limited
+from service.http.application import PROGRESS, Progress, current_request
 from service.http.error_handlers import invalid
 from service.http.fields import QuerySchema
 from service.http.forms import PARAMETER, FamilyAnswer, Form
 from service.http.json.codec import dump_pieces, dump_text, without
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
-from service.http.middleware import PROGRESS, Progress, current_request
 from service.http.tables import without_formulas, written, written_bytes
-from service.http.telemetry.metrics import Metrics
 
 
 def request_budget() -> Budget:
@@ -34,13 +33,12 @@ def request_budget() -> Budget:
     request = current_request()
     environ = request.environ
     progress: Progress = environ[PROGRESS]
-    hooks = progress.hooks
-    limits = hooks.extensions["limits"]
+    app, limits = progress.app, progress.app.limits
     announced = (request.content_length or 0) if "CONTENT_LENGTH" in environ else 0  # which a GET has not
     return Budget(
         limits,
-        partial(hooks.reserve, environ),
-        partial(hooks.lengthen, environ),
+        partial(app.reserve, environ),
+        partial(app.lengthen, environ),
         limits["max_explained"],
         progress.started,
         limits["max_request_seconds"],
@@ -51,13 +49,8 @@ def request_budget() -> Budget:
 
 def reserve(size: int) -> None:
     """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
-    current_app.extensions["request_hooks"].reserve(current_request().environ, size)
-
-
-def metrics() -> Metrics:
-    """The metrics of the running app."""
-    of_app: Metrics = current_app.extensions["metrics"]
-    return of_app
+    environ = current_request().environ
+    environ[PROGRESS].app.reserve(environ, size)
 
 
 def answered(decision: str, figures: Figures, parsed: float, computed: float) -> None:
@@ -69,7 +62,7 @@ def answered(decision: str, figures: Figures, parsed: float, computed: float) ->
     progress: Progress = current_request().environ[PROGRESS]
     rendered = time.perf_counter()
     phases = ("parse", progress.started, parsed), ("compute", parsed, computed), ("render", computed, rendered)
-    progress.hooks.metrics.answered(decision, figures, phases)
+    progress.app.metrics.answered(decision, figures, phases)
     if progress.span is not None:
         for phase in phases:
             progress.span.phase(*phase, figures.strategy)

@@ -8,8 +8,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Servi
 
 from service.core.budget import OutOfTime
 from service.core.errors import AllocatorError, PluginError
+from service.http.application import PROGRESS
 from service.http.json.codec import dumps
-from service.http.middleware import PROGRESS
 from service.http.problems import kebab, of_allocator_error, of_messages, problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -63,20 +63,6 @@ def from_exception(error: Exception) -> Response:
     """An unexpected error: logged with its traceback, which the caller never sees."""
     current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
     return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; see its log."))
-
-
-def release_frames(error: BaseException) -> None:
-    """Let go of the frames that an error passed, and of those of the errors that it comes from or has beside it.
-
-    A frame may hold both its error and the values of a large body. Such a circle is memory that nobody has reserved, until the
-    cyclic collector finds it, which may be a hundred bodies later.
-    """
-    errors: list[BaseException | None] = [error]
-    while errors:
-        each = errors.pop()
-        if each is not None and each.__traceback__ is not None:
-            each.__traceback__ = None
-            errors += (each.__cause__, each.__context__, *getattr(each, "others", ()))
 
 
 def _request_id() -> dict[str, str]:

@@ -30,9 +30,10 @@ from gunicorn.http.wsgi import Response, create
 from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
+from service.http.application import IS_CONNECTED, App
 from service.http.error_handlers import MEDIA_TYPE
 from service.http.json.codec import dumps
-from service.http.middleware import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget, RequestHooks
+from service.http.memory import BUDGET, RESERVED, MemoryBudget
 from service.http.problems import TYPE_PREFIX, kebab
 from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
@@ -246,11 +247,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
         A thread checks the token, since a JWT's signature takes a tenth of a millisecond and its key may have to be fetched.
         """
-        hooks: RequestHooks | None = self.wsgi.extensions.get("request_hooks")  # None: a bare app, as in benchmarks
-        if hooks is None or not hooks.checks_callers():
+        app = self.wsgi
+        if not isinstance(app, App) or not app.checks_callers():  # a bare app is that of benchmarks
             self._go_on(conn, accepted=True)
             return
-        check = self.tpool.submit(hooks.knows_caller, conn.authorization())
+        check = self.tpool.submit(app.knows_caller, conn.authorization())
         check.add_done_callback(
             lambda done: self.method_queue.defer(lambda: self._go_on(conn, accepted=done.exception() is None and done.result()))
         )

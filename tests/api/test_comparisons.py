@@ -128,7 +128,7 @@ def test_more_keys_than_allowed_are_refused():
 def test_the_records_of_each_partition_are_counted_in_memory_that_is_reserved(client, monkeypatch):
     """A body of 49 bytes took 240 MB."""
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     answer = client.post(PATH, json={"partitions_count": 10**6, "keys": ["a"], "partitioners": ["java", "sarama"]})
     assert answer.status_code == 200
     assert sum(sizes) >= 2 * 8 * 10**6
@@ -137,7 +137,7 @@ def test_the_records_of_each_partition_are_counted_in_memory_that_is_reserved(cl
 def test_a_key_that_is_shown_for_each_two_classes_reserves_its_text_each_time(client, monkeypatch):
     """A key of 1 MB was an answer of 314 MB."""
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     answer = client.post(PATH, json={"partitions_count": 1000, "keys": ["x" * 1000]})
     assert len(answer.data) > 300 * 1000
     assert sum(sizes) > 2 * len(answer.data)

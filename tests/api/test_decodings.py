@@ -319,7 +319,7 @@ def test_what_is_read_for_the_document_is_read_within_its_time(question):
 )
 def test_one_message_reserves_the_memory_of_its_fields(client, monkeypatch, capture):
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     client.post("/v1/decodings", json=capture)
     assert sum(sizes) >= 200 * 3 * 2**20
 

@@ -17,7 +17,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings, memory_limit
-from service.http.middleware import RequestHooks
+from service.http.application import App
 
 M = 1_000_000
 BROKERS = [{"broker_id": broker} for broker in range(3)]
@@ -40,7 +40,7 @@ LARGE = {
 def reserved(monkeypatch):
     """The bytes that requests have reserved."""
     sizes = []
-    monkeypatch.setattr(RequestHooks, "reserve", lambda _, __, size: sizes.append(size))
+    monkeypatch.setattr(App, "reserve", lambda _, __, size: sizes.append(size))
     return sizes
 
 
@@ -62,7 +62,7 @@ def test_small_parts_add_up():
 
 def test_memory_is_released_when_the_response_has_been_sent():
     app = create_app(replace(Settings(), max_decision_bytes=40 * M))
-    budget = app.extensions["request_hooks"]._memory
+    budget = app.memory
     response = app.test_client().post("/v1/keyless-distributions", json={"partitions_count": 200_000})
     assert response.status_code == 200
     assert budget._free == budget.size - len(response.data)  # the arrays are gone, the response is not
@@ -73,7 +73,7 @@ def test_memory_is_released_when_the_response_has_been_sent():
 @pytest.mark.parametrize("body", [{"partitions_count": 200_000, "brokers": 1}, {"partitions_count": 200_000, "rack_aware": True}])
 def test_a_refused_request_releases_its_memory(body):
     app = create_app(replace(Settings(), max_decision_bytes=40 * M))
-    budget = app.extensions["request_hooks"]._memory
+    budget = app.memory
     response = app.test_client().post("/v1/keyless-distributions", json=body)
     assert response.status_code == 422
     response.close()
@@ -82,12 +82,11 @@ def test_a_refused_request_releases_its_memory(body):
 
 def test_requests_that_wait_for_memory_leave_a_place_to_small_ones():
     app = create_app(replace(Settings(), max_decision_bytes=400 * M, max_concurrent=2))
-    hooks = app.extensions["request_hooks"]
-    memory, large = hooks._memory, {"partitions_count": 500_000}
+    memory, large = app.memory, {"partitions_count": 500_000}
     memory.reserve(memory.size)
     with ThreadPoolExecutor(3) as clients:
         waiting = [clients.submit(app.test_client().post, "/v1/keyless-distributions", json=large) for _ in range(2)]
-        while not (hooks._admission._long_queue or memory.shortage() > 100 * M):
+        while not (app._admission._long_queue or memory.shortage() > 100 * M):
             time.sleep(0.01)
         small = clients.submit(app.test_client().get, "/v1/partitions?key=a&partitions_count=3").result()
         memory.release(memory.size)
@@ -103,7 +102,7 @@ from pathlib import Path
 from service.app import create_app
 from service.config import Settings
 from service.decisions.rebalances import answer
-from service.http.middleware import RequestHooks
+from service.http.application import App
 from service.server.heaps import trim
 
 answer.MOST_CELLS = 100_000  # as with few_draws: a hundred, one after the other, take no more memory
@@ -128,8 +127,8 @@ def measure(path, small, large, accept):
     print((kilobytes("VmHWM") - before) * 1024, sum(reserved), size, flush=True)
 
 reserved = []
-reserve = RequestHooks.reserve
-RequestHooks.reserve = lambda hooks, environ, size: (reserved.append(size), reserve(hooks, environ, size))
+reserve = App.reserve
+App.reserve = lambda hooks, environ, size: (reserved.append(size), reserve(hooks, environ, size))
 client = create_app(replace(Settings(), max_decision_bytes=2**34)).test_client()
 for line in sys.stdin:
     path, small, large, accept = json.loads(line)

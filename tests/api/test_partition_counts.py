@@ -325,7 +325,7 @@ def test_bytes_become_a_json_value_again():
 def test_rows_without_bytes_reserve_memory(client, monkeypatch):
     """9,000,000 nulls are a few hundred bytes of Arrow, and took 66 MB."""
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     nulls = pa.table({"key": pa.nulls(10**6)})
     answer = client.post(f"{PATH}?partitions_counts=3", data=stream(nulls, rows=10**6), content_type=ARROW)
     assert answer.status_code == 422  # there are no keys

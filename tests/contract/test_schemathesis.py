@@ -14,7 +14,7 @@ import requests
 from hypothesis import HealthCheck, Phase, settings
 
 from service.http.auth import SCOPES, new_token
-from service.http.middleware import scope_of
+from service.http.authenticator import scope_of
 from tests.contract import CONTRACT
 from tests.support.serving import serving
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from service.http.middleware import AdmissionControl, Overloaded
+from service.http.application import AdmissionControl
+from service.http.memory import Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -149,7 +149,7 @@ def test_what_many_keys_share_counts_for_each(client, path, keys):
 
 def test_a_dictionary_and_views_reserve_the_memory_of_their_keys(client, monkeypatch):
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     path = "/v1/partitions?partitions_count=12"
     for keys in (
         dictionary(pa.array(["a" * 1_000, None]), [0] * 99 + [1]),
@@ -178,7 +178,7 @@ EMPTY_BATCHES = 200
 def test_batches_without_rows_take_their_time_and_memory(client, monkeypatch, path):
     """A million of them, 620 kB of gzip, took 1.4 GB and half a minute that nothing counted."""
     sizes, looks = [], []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     monkeypatch.setattr("service.core.budget.Budget.check_time", lambda _: looks.append(1))
     columns = ENDPOINTS[path]
     empty = pa.record_batch({name: pa.array([], pa.int32() if name == "partition_id" else pa.binary()) for name in columns})
@@ -263,7 +263,7 @@ def test_nothing_may_follow_the_end_of_a_stream(client, path):
 def test_a_delta_of_a_dictionary_takes_the_memory_of_all_of_it(client, monkeypatch, path):
     """200 deltas of a key each of 1.6 MB of keys took 470 MB, and 3 were reserved. Only plans keep no batch."""
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     keys = pa.array([f"key-{i:06}" for i in range(10_020)])
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
@@ -361,7 +361,7 @@ def test_what_a_message_says_of_its_length_is_not_allocated(client, path, place)
 def test_batches_of_a_plan_reserve_what_the_largest_takes(client, monkeypatch):
     """The keys of each dictionary added up, though none are kept, so that a long stream was refused."""
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     reserved = []
     for count in (1, 30):
         sizes.clear()
@@ -387,7 +387,7 @@ def shared_field(count: int) -> bytes:
 def test_fields_of_a_schema_may_share_bytes_but_no_memory(client, monkeypatch, path):
     """A million in 4 MB took 264 MiB, of which none was reserved."""
     sizes = []
-    monkeypatch.setattr("service.http.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    monkeypatch.setattr("service.http.application.App.reserve", lambda _hooks, _environ, size: sizes.append(size))
     answer = client.post(path, data=shared_field(1_000), content_type=ARROW_STREAM)
     assert "The stream has the columns" in answer.json["detail"]
     assert sum(sizes) > 264 * 1_000

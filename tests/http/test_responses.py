@@ -6,14 +6,16 @@ import csv
 import io
 import json
 import tracemalloc
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from flask import request
 
+from service.http.application import PROGRESS
 from service.http.deciding import json_response
 from service.http.json.codec import LongText
-from service.http.middleware import RESERVED
+from service.http.memory import RESERVED
 from tests.http.test_problems import assert_problem
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -187,7 +189,7 @@ def test_a_large_answer_lets_go_of_what_has_been_sent(app, exact):
     """
     tracemalloc.start()
     with app.test_request_context():
-        request.environ[RESERVED] = 0
+        request.environ.update({RESERVED: 0, PROGRESS: SimpleNamespace(app=app)})
         pieces = (b"%d" % i * 2**20 for i in range(10, 19))
         response = json_response({"rows": LongText(pieces, 9 * 2**21, exact=exact)})
         assert request.environ[RESERVED] == (0 if exact else 9 * 2**21)

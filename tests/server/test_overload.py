@@ -25,8 +25,9 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.http.application import AdmissionControl
 from service.http.bodies import checked_messages, unpacked_bytes
-from service.http.middleware import AdmissionControl, MemoryBudget, Overloaded
+from service.http.memory import MemoryBudget, Overloaded
 from tests.support.serving import serving
 
 PATH = "/v1/partitions"

@@ -24,8 +24,8 @@ from service.config import Settings
 from service.decisions.families import FAMILIES
 from service.http import jwts
 from service.http.auth import SCOPES, CredentialsUnavailable, InvalidCredentials, Tokens, new_token
+from service.http.authenticator import scope_of
 from service.http.jwts import LEEWAY_SECONDS
-from service.http.middleware import scope_of
 from tests.conftest import tokens_in
 from tests.support.serving import DRIPS, answering, dripping
 
