@@ -19,14 +19,12 @@ from pyspark.sql import functions
 
 from benchmarks.harness import Row, benchmark, peak_megabytes
 from service.pipeline.analyses.skew import MAX_KEYS
+from service.pipeline.spark import skew as job
 from service.pipeline.spark.cluster.progress import progress
 from service.pipeline.spark.cluster.session import spark_session
-from service.pipeline.spark.io.scan import run_scan
-from service.pipeline.spark.io.sinks import Sink
+from service.pipeline.spark.io.sinks import Pipeline, Sink
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.job import Pipeline
-from service.pipeline.spark.skew import job
-from service.pipeline.spark.skew.options import JOB
+from service.pipeline.spark.jobs import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +75,12 @@ def command(path: str) -> float:
 
 def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tuple[int, ...]) -> float:
     """Seconds of the job's scan: records, different and hottest keys, of every partitioner and count."""
-    options: dict[str, Any] = dict.fromkeys(parameter.name or "" for parameter in JOB.parameters if parameter.name != "source")
+    options: dict[str, Any] = dict.fromkeys(parameter.name or "" for parameter in SKEW.parameters if parameter.name != "source")
     options |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": MAX_KEYS}
     options |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    run_scan(*job.prepare(on, Source.parse(path), options), on.sink)
+    source, scan = job.prepare(on, Source.parse(path), options)
+    source.scan(scan, "scanning")
     return time.perf_counter() - start
 
 

@@ -46,10 +46,10 @@ from service.pipeline.analyses import results
 from service.pipeline.analyses.skew.answer import answer_from
 from service.pipeline.analyses.skew.outcome import outcome_of
 from service.pipeline.analyses.skew.scan import SkewResult, SkewScan
-from service.pipeline.spark.cluster.addresses import unanswered
+from service.pipeline.spark.errors import unanswered
 from service.pipeline.spark.io.scan import MERGED
 from service.pipeline.spark.tasks.made_keys import MadeKeys
-from service.pipeline.spark.tasks.splits import SplitReader
+from service.pipeline.spark.tasks.parquet_files import SplitReader
 from service.planner.sizing.distinct_keys import RECORDS
 from service.planner.sizing.plans import CountLimits, Rates
 from service.report.folders import json_of, parquet_of
@@ -427,7 +427,7 @@ def stages(port: int) -> list[dict[str, Any]]:
 
 def with_task_bytes(size: int) -> tuple[str, str]:
     """What runs the service with tasks of so many bytes."""
-    arrow = "from service.pipeline.spark.cluster import arrow_tasks as t"
+    arrow = "from service.pipeline.spark.cluster import session as t"
     return "-c", f"{arrow}; t.TASK_BYTES = {size}; from service.cli import main; main()"
 
 

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from service.parameters import COUNTS
-from service.pipeline.spark.skew.options import JOB
+from service.pipeline.spark.jobs import SKEW
 
 
 @pytest.mark.parametrize(("text", "counts"), [("12,24", (12, 24)), ("12-48:12,7", (12, 24, 36, 48, 7)), ("3-3", (3,))])
@@ -38,4 +38,4 @@ def test_what_is_no_count(text: str, message: str) -> None:
 
 def test_the_pipeline_has_the_same_option() -> None:
     """``skew --partitions``."""
-    assert COUNTS in [parameter.type for parameter in JOB.parameters]
+    assert COUNTS in [parameter.type for parameter in SKEW.parameters]

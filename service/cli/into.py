@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.pipeline.analyses.outcome import Outcome
+    from service.pipeline.analyses.results import Outcome
 
 
 def option(job: str | None = None) -> Callable[[Any], Any]:
@@ -66,7 +66,7 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
 
 def _files(outcome: Outcome, rejected: pa.Table) -> dict[str, bytes]:
     """The files of the folder, by name; the report last, by which the folder is known to be complete."""
-    from service.pipeline.spark.parameters import shown  # noqa: PLC0415 - as above
+    from service.pipeline.spark.jobs import shown  # noqa: PLC0415 - as above
     from service.report.pages import date  # noqa: PLC0415 - Jinja is not needed to refuse a file
 
     context = click.get_current_context()

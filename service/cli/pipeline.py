@@ -17,11 +17,11 @@ from service.cli import into as into_folder
 from service.cli.help import GroupedCommand
 from service.core.errors import AllocatorError
 from service.parameters import form
-from service.pipeline.spark.jobs import JOBS, load
+from service.pipeline.spark.jobs import JOBS
 from service.report.folders import check_append, url_of
 
 if TYPE_CHECKING:
-    from service.pipeline.spark.job import Job
+    from service.pipeline.spark.jobs import Job
 
 
 def _checked_id(text: str | None) -> str | None:
@@ -62,7 +62,7 @@ ESTIMATE = click.Option(["--estimate"], is_flag=True, help="Say bytes, tasks and
 
 
 class Jobs(PrintableGroup):
-    """The jobs, imported when needed."""
+    """The jobs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
@@ -74,7 +74,7 @@ class Jobs(PrintableGroup):
         _check_installed()
         if cmd_name not in JOBS:
             return None
-        job = load(cmd_name)
+        job = JOBS[cmd_name]
         parameters = [*job.parameters, *((ESTIMATE,) if job.scans else ()), *COMMON]
         return GroupedCommand(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from service.api import co_partitionings, comparisons
 from service.core.budget import Budget
 from service.core.partitioners import PARTITIONERS
-from service.pipeline.analyses.local import LocalRecords
 from service.pipeline.analyses.mismatch.outcome import mismatch
+from service.pipeline.analyses.results import LocalRecords
 from tests.support.questions import ask
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from service.descriptions import upgrades
 from service.descriptions.pasted import read_description
 from service.live.findings import Finding
 from service.live.findings import conclusion as of_findings
-from service.pipeline.analyses.fleet.conclusions import conclusion as of_fleet
-from service.pipeline.analyses.mismatch.conclusions import conclusion as of_mismatch
-from service.pipeline.spark.load.conclusions import conclusion as of_load
-from service.pipeline.spark.offsets.conclusions import conclusion as of_offsets
+from service.pipeline.analyses.fleet.outcome import conclusion as of_fleet
+from service.pipeline.analyses.mismatch.outcome import conclusion as of_mismatch
+from service.pipeline.spark.load.report import conclusion as of_load
+from service.pipeline.spark.offsets.report import conclusion as of_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,12 +71,12 @@ SOURCES: Final = {
     "/v1/descriptions": ("service.descriptions.answers",),
     "upgrade": ("service.descriptions.upgrades",),
     "verify": ("service.live.findings",),
-    "fleet": ("service.pipeline.analyses.fleet.conclusions",),
-    "mismatch": ("service.pipeline.analyses.mismatch.conclusions",),
-    "load": ("service.pipeline.spark.load.conclusions",),
-    "offsets": ("service.pipeline.spark.offsets.conclusions",),
+    "fleet": ("service.pipeline.analyses.fleet.outcome:conclusion",),
+    "mismatch": ("service.pipeline.analyses.mismatch.outcome:conclusion",),
+    "load": ("service.pipeline.spark.load.report:conclusion",),
+    "offsets": ("service.pipeline.spark.offsets.report:conclusion",),
 }  # fmt: skip
-"""The modules that make the sentences of a family; a path of the API, or a command."""
+"""The modules that make the sentences of a family (a path of the API, or a command), or a function in one, with what it uses."""
 
 
 def _of_upgrade(body: dict[str, Any]) -> Any:
@@ -144,11 +144,27 @@ def templates(family: str) -> dict[str, list[str]]:
     """The texts of a family's modules in which values are filled in, and their parts between the values, in lower case."""
     found = {}
     for name in SOURCES[family]:
-        source = Path(str(import_module(name).__file__)).read_text(encoding="utf-8")
-        for text in _texts(ast.parse(source)):
+        module, _, function = name.partition(":")
+        tree = ast.parse(Path(str(import_module(module).__file__)).read_text(encoding="utf-8"))
+        for text in _texts(_used_by(function, tree) if function else tree):
             if len(re.findall(r"(?<!\S)[A-Za-z]{2,}", text.replace("{}", " "))) >= WORDS:
                 found[text] = text.lower().split("{}")
     return found
+
+
+def _used_by(function: str, tree: ast.Module) -> ast.Module:
+    """What a function uses of its module, itself included."""
+    of_names = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    of_names |= {
+        node.target.id: node for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    used, waiting = dict[str, ast.stmt](), [function]
+    while waiting:
+        name = waiting.pop()
+        if name in of_names and name not in used:
+            used[name] = of_names[name]
+            waiting += [node.id for node in ast.walk(used[name]) if isinstance(node, ast.Name)]
+    return ast.Module(list(used.values()), [])
 
 
 def says(line: str, parts: list[str]) -> bool:

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from service.cli import BadInput, note
 from service.pipeline.files import reader
-from service.pipeline.files.errors import WrongTable
 from service.pipeline.files.reader import NUMBER, PARTITION, Column
-from service.pipeline.files.rejected import RejectedRows
+from service.pipeline.files.rejected import RejectedRows, WrongTable
 
 COLUMNS: Final = {"partition_id": PARTITION, "records": NUMBER, "bytes": NUMBER}
 """Each column but the key."""

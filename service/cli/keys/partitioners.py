@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.cli.terminal import Cells
-    from service.pipeline.analyses.outcome import Outcome
+    from service.pipeline.analyses.results import Outcome
     from service.pipeline.files.rejected import RejectedRows
 
 CANDIDATES: Final = ("partitioner", "partitions", "pairs explained", "by chance", "more samples")
@@ -75,7 +75,7 @@ def _compared(
 ) -> tuple[Outcome, pa.Table]:
     """What ``compare`` answers, and the rejected rows."""
     from service.cli.keys.comparison import report_of  # noqa: PLC0415
-    from service.pipeline.analyses.outcome import Outcome  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.pipeline.analyses.results import Outcome  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     form, answer = decide_stream(COMPARISONS, fields, batches)
     summary = loads(form.json(answer)) | {"rejected": dict(rejected.reasons)}
@@ -148,8 +148,8 @@ def fingerprint(
 
 def _mismatch(file: str, file_format: str | None, *, strict: bool, **options: Any) -> tuple[Outcome, pa.Table]:
     """What ``pipeline mismatch`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
-    from service.pipeline.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.pipeline.analyses.mismatch.outcome import mismatch  # noqa: PLC0415
+    from service.pipeline.analyses.results import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.pipeline.files.reader import PARTITION, Column, read  # noqa: PLC0415
 
     if file == "-" and options["partitions_count"] is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.cli.terminal import Cells
-    from service.pipeline.analyses.outcome import Outcome
+    from service.pipeline.analyses.results import Outcome
 
 PATH = "/v1/partition-count-plans"
 SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s", "mb_per_second": "MB/s"}
@@ -111,7 +111,7 @@ def _skew(
 ) -> tuple[Outcome, pa.Table]:  # fmt: skip
     """What ``pipeline skew`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
     from service.decisions.partition_counts import PlansQuestion, proposed  # noqa: PLC0415
-    from service.pipeline.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.pipeline.analyses.results import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.pipeline.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
     from service.pipeline.files.reader import NUMBER, Column, read  # noqa: PLC0415
     from service.planner.sizing.plans import Rates, throughput  # noqa: PLC0415

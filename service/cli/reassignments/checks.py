@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
 
-    from service.pipeline.analyses.outcome import Outcome
+    from service.pipeline.analyses.results import Outcome
 
 PATH: Final = "/v1/placement-checks"
 FINDINGS: Final = ("severity", "rule", "topic", "partitions", "brokers", "finding")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from service.cli.reassignments.tables import PlanTable
-    from service.pipeline.analyses.outcome import Outcome
+    from service.pipeline.analyses.results import Outcome
 
 OUT: Final = click.option(
     "--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder."
@@ -190,7 +190,7 @@ reassign.params.extend(option for option in PLANNING if option.name in AT_A_TERM
 
 def _outcome(body: dict[str, Any], file: BufferedReader | None, *, frontier: bool) -> tuple[Outcome, pa.Table]:
     """What ``pipeline reassign`` finds; no row is rejected."""
-    from service.pipeline.analyses.reassign.outcome import outcome_of  # noqa: PLC0415 - needs matplotlib
+    from service.pipeline.analyses.reassign import outcome_of  # noqa: PLC0415 - needs matplotlib
 
     planned = decide("/v1/reassignments", body, frontier=frontier)
     return outcome_of(planned, balance_text(body.get("balance") or RESOURCES[0]), file.name if file else "-"), pa.table({})

@@ -5,6 +5,7 @@ empty. It must not have an unknown member: a misspelt ``topic_names`` would sile
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaError
 
 CORRUPT: Final = "_corrupt_record"
 """The column of the lines that Spark could not read (``sources.CORRUPT``)."""
@@ -55,22 +56,18 @@ def _batch(
     columns = []
     for member in schema:
         values = [result.get(member.name) for result in results]
-        if member.name in arrays:
-            columns.append(_with_nulls(values, member.type, arrays[member.name]))
+        valid = np.array([value is not None for value in values])
+        if not valid.any():
+            columns.append(pa.nulls(len(values), member.type))
+        elif member.name in arrays:
+            array = arrays[member.name]([value for value in values if value is not None]).cast(member.type)
+            columns.append(array.take(pa.array(np.cumsum(valid) - 1, mask=~valid)))
         elif any(isinstance(value, pa.Array) for value in values):
             nothing = pa.nulls(1, member.type)
             columns.append(pa.concat_arrays([nothing if value is None else value.cast(member.type) for value in values]))
         else:
             columns.append(pa.array(values, member.type))
     return pa.record_batch(columns, schema=schema)
-
-
-def _with_nulls(values: list[Any], kind: pa.DataType, array_of: Callable[[list[Any]], pa.Array]) -> pa.Array:
-    valid = np.array([value is not None for value in values])
-    if not valid.any():
-        return pa.nulls(len(values), kind)
-    array = array_of([value for value in values if value is not None]).cast(kind)
-    return array if valid.all() else array.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
 def check_line(row: dict[str, pa.Array]) -> None:
@@ -86,6 +83,22 @@ def rejection(row: dict[str, pa.Array], error: InvalidQuestion) -> dict[str, str
     return {"detail": located(error), "record": line if line is not None else json.dumps(values, ensure_ascii=False)}
 
 
+def failure(error: AllocatorError) -> dict[str, str | None]:
+    """What a row of results says of an assignor or a placer that failed; ``exception`` is Kafka's."""
+    exception = error.exception if isinstance(error, KafkaError) else None
+    return {"error": type(error).__name__, "exception": exception, "detail": str(error)}
+
+
+def required(schema: pa.Schema, columns: Mapping[str, pa.DataType], names: Iterable[str]) -> None:
+    """Raise InvalidQuestion unless a table has the columns ``names``, and those of ``columns`` that it has can be converted."""
+    for name in names:
+        if name not in schema.names:
+            raise InvalidQuestion(f"Column {name!r} is missing; the columns are {', '.join(schema.names)}.")
+    for name, kind in columns.items():
+        if name in schema.names:
+            check_type(schema.field(name).type, kind, name)
+
+
 def located(error: InvalidQuestion) -> str:
     """What is wrong, and where: ``/members/3: not well-formed``."""
     return "".join(f"/{part}" for part in error.field) + ": " * bool(error.field) + error.detail
@@ -96,8 +109,10 @@ def check_type(actual: pa.DataType, expected: pa.DataType, at: str) -> None:
 
     at : the column's name, for the message
     """
-    if pa.types.is_null(actual) or _is_empty_list(actual, expected):
+    if pa.types.is_null(actual):
         return
+    if _is_list(expected) and _is_list(actual) and (pa.types.is_string(actual.value_type) or pa.types.is_null(actual.value_type)):
+        return  # Spark infers lists of strings from lists that are all empty
     if pa.types.is_struct(expected) and pa.types.is_struct(actual):
         known = [member.name for member in expected]
         for member in actual:
@@ -143,14 +158,7 @@ def conformed(batch: pa.RecordBatch, expected: Mapping[str, pa.DataType]) -> pa.
 
 def first_misfit(rows: pa.Array, plain: Callable[[pa.Array], bool]) -> int:
     """The index of the first row that is not ``plain``, by bisection; at least one is not."""
-    first, last = 0, len(rows)
-    while last - first > 1:
-        half = (first + last) // 2
-        if plain(compact(rows.slice(first, half - first))):
-            first = half
-        else:
-            last = half
-    return first
+    return bisect_left(range(len(rows)), True, key=lambda row: not plain(compact(rows.slice(0, row + 1))))
 
 
 def compact(rows: pa.Array) -> pa.Array:
@@ -160,13 +168,6 @@ def compact(rows: pa.Array) -> pa.Array:
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _is_empty_list(actual: pa.DataType, expected: pa.DataType) -> bool:
-    """Whether the actual type is what Spark infers from lists that are all empty."""
-    if not _is_list(expected) or not _is_list(actual):
-        return False
-    return bool(pa.types.is_string(actual.value_type) or pa.types.is_null(actual.value_type))
 
 
 def _alike(actual: pa.DataType, expected: pa.DataType) -> bool:

@@ -15,8 +15,8 @@ from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
 from service.decisions.keys import flat, from_arrow
-from service.decisions.rows import FORMAT_OF_TYPE, is_text, readable
-from service.pipeline.files.texts import as_spark_reads, has_text, text_of
+from service.decisions.rows import FORMAT_OF_TYPE, is_text, not_utf8, readable
+from service.pipeline.files.types import as_spark_reads, has_text, text_of
 
 _TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
 _TEXT_OF_FLOAT: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?:NaN|Infinity)$"
@@ -92,12 +92,9 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
     """
     column = _keys_of(column, key_format)
     if is_bytes(column.type) and key_format == "string":
-        column = column.cast(pa.binary())
-        try:
-            return _read(column.cast(pa.string()), key_format), None
-        except pa.ArrowInvalid:
-            bad = np.array([_is_not_utf8(value) for value in column.to_pylist()])
-            return _read(pc.if_else(pa.array(bad), None, column).cast(pa.string()), key_format), pa.array(bad)
+        texts = column.cast(pa.binary()).cast(pa.string(), safe=False)
+        bad = not_utf8(texts)
+        return _read(texts if bad is None else pc.if_else(bad, None, texts), key_format), bad
     try:
         return _ascii(column, key_format) or _read(column, key_format), None
     except (InvalidQuestion, pa.ArrowInvalid):
@@ -173,17 +170,8 @@ def _is_misfit(one: pa.Array, key_format: str) -> bool:
     return False
 
 
-def _is_not_utf8(value: bytes | None) -> bool:
-    try:
-        (value or b"").decode()
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
 def is_bytes(kind: pa.DataType) -> bool:
     """Whether a column of this type has bytes."""
     types = pa.types
-    return bool(
-        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind) or types.is_binary_view(kind)
-    )
+    kinds = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
+    return any(of(kind) for of in kinds)

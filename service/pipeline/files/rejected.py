@@ -1,12 +1,23 @@
 """Rows of a file that cannot be read are counted, and kept with the reason, instead of ending the reading."""
 
 from collections import Counter
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
+from service.core.errors import AllocatorError
 from service.core.printable import printable
 from service.decisions.rows import is_text, readable
+
+
+class WrongTable(AllocatorError):
+    """A table that cannot be read, lacks a column, or has values of another type. str() begins with its name."""
+
+    @classmethod
+    def without_records(cls, name: str) -> Self:
+        """The error for a table, or a source, without records."""
+        return cls(f"{name}: There are no records.")
+
 
 UNREADABLE: Final = "not readable as a record"
 """The reason for a line that is neither CSV nor JSON."""

@@ -1,103 +1,83 @@
-"""The types of columns, and the texts of their values: one rule for files that tasks read, for those that Spark reads, and for
-``plan``.
+"""Text files: their encodings and compressions, by the first bytes (only UTF-8 is read), and the quotes of CSV."""
 
-Types are those in which Spark reads a file: unsigned integers as the next wider signed ones, all times to the microsecond. Texts
-are those of Spark's ``cast(… AS STRING)`` in UTC.
-"""
-
+import codecs
 import re
-from decimal import Decimal
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-_READ_AS: Final = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-    pa.date64(): pa.date32(),
-    pa.string_view(): pa.string(),
-    pa.binary_view(): pa.binary(),
+_MARKS: Final = {
+    codecs.BOM_UTF32_LE: "UTF-32",  # begins with that of UTF-16
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
 }
 
-_TIME: Final = pa.timestamp("us")
+_COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "Zstandard", b"PK\x03\x04": "ZIP"}
 
 
-def as_spark_reads(kind: pa.DataType) -> pa.DataType:
-    """The type in which Spark reads a column of this type in a file. PyArrow restores types that a writer had in memory, too."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        return as_spark_reads(kind.value_type)
-    if types.is_timestamp(kind):
-        return _TIME if kind.tz is None else pa.timestamp("us", "UTC")
-    if types.is_struct(kind):
-        return pa.struct([field.with_type(as_spark_reads(field.type)) for field in kind])
-    if types.is_list(kind) or types.is_large_list(kind):
-        item = kind.value_field.with_type(as_spark_reads(kind.value_type))
-        return pa.list_(item) if types.is_list(kind) else pa.large_list(item)
-    return _READ_AS.get(kind, kind)
+def compression(head: bytes) -> str | None:
+    """The name of the compression of a file that begins so; None for any other."""
+    return next((name for mark, name in _COMPRESSIONS.items() if head.startswith(mark)), None)
 
 
-def has_text(kind: pa.DataType) -> bool:
-    """Whether values of this type, as Spark reads it, have a text but are none: numbers, booleans, dates and times."""
-    types = pa.types
-    return any(of(kind) for of in (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)) or (
-        types.is_date(kind) or types.is_timestamp(kind)
-    )
+def wrong_encoding(head: bytes) -> str | None:
+    """Why a text file that begins so is not read, as a sentence; None unless it is UTF-16 or UTF-32."""
+    marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    # Without a mark: of the first letters of a header or of JSON, which are ASCII, half of the bytes or more are NUL.
+    name = marked or {2: "UTF-16", 3: "UTF-32"}.get(head[:4].count(0))
+    return None if name is None else f"Its encoding is {name}, and only UTF-8 is read."
 
 
-def text_of(column: pa.Array) -> pa.Array:
-    """The text of each value, null where there is none. Bytes are taken for UTF-8.
+@dataclass(frozen=True)
+class Quotes:
+    """How a file's quotes tell whether a record of CSV goes on in the next line.
 
-    ======== =====================================================================
-    boolean  ``true``, ``false``
-    integer  ``1000``
-    decimal  all digits of its scale, without an exponent: ``12.50``
-    double   as Java writes it: ``253.0``, ``1.0E10``
-    date     ``2026-01-16``
-    time     ``2026-01-16 10:00:00``, with as many digits of the second as it has
-    ======== =====================================================================
+    The regular expressions are for Python and Java, and for a line without ``escaped``.
     """
-    kind = as_spark_reads(column.type)
-    column = column if column.type == kind else column.cast(kind, safe=False)
-    if pa.types.is_timestamp(kind):
-        return pc.replace_substring_regex(column.cast(_TIME).cast(pa.string()), r"\.?0*$", "")
-    if pa.types.is_decimal(kind):
-        return pa.array([None if value is None else f"{value:f}" for value in _decimals(column)], pa.string())
-    if pa.types.is_floating(kind):
-        return pa.array(
-            [None if value is None else java_text(value) for value in column.cast(pa.string()).to_pylist()], pa.string()
-        )
-    return column.cast(pa.string())
+
+    separator: str = ","
+    quote: str = '"'
+    escape: str = '"'
+
+    @property
+    def escaped(self) -> tuple[str, ...]:
+        """What stands for a quote, or for an escape, within quotes."""
+        return tuple(dict.fromkeys((self.escape * 2, self.escape + self.quote))) if self.escape else ()
+
+    @property
+    def end(self) -> str:
+        """The rest of a field in quotes."""
+        quote, separator = re.escape(self.quote), re.escape(self.separator)
+        return rf"[^{quote}]*{quote}(?={separator}|$)"
+
+    @property
+    def field(self) -> str:
+        """A field in quotes, with the separator before, which is the group."""
+        return rf"(^\ufeff?|{re.escape(self.separator)}){re.escape(self.quote)}{self.end}"
+
+    @property
+    def beginning(self) -> str:
+        """A field in quotes that does not end in this line, of which every ``field`` has been taken out."""
+        quote = re.escape(self.quote)
+        return rf"(^\ufeff?|{re.escape(self.separator)}){quote}[^{quote}]*$"
 
 
-def _decimals(column: pa.Array) -> list[Decimal | None]:
-    values: list[Decimal | None] = column.to_pylist()
-    return values
-
-
-_SHORTEST: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?")
-"""A float in the fewest digits that tell it from its neighbours, as Arrow writes it."""
-
-
-def java_text(shortest: str) -> str:
-    """A float as Java writes it (Double.toString, Float.toString): ``253.0``; from 10⁷ on and below 10⁻³ as ``1.0E7``.
-
-    shortest : its fewest digits, as Arrow writes them
-    """
-    match = _SHORTEST.fullmatch(shortest)
-    if match is None:
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[shortest.lower()]
-    sign, whole, fraction, power = match[1], match[2], match[3] or "", int(match[4] or 0)
-    digits = (whole + fraction).lstrip("0")
-    if not digits.rstrip("0"):
-        return f"{sign}0.0"
-    exponent = power + len(whole) - (len(whole + fraction) - len(digits)) - 1  # of the first digit
-    digits = digits.rstrip("0")
-    if -3 <= exponent < 7:
-        padded = digits.ljust(exponent + 1, "0") if exponent >= 0 else "0" * -exponent + digits
-        at = max(exponent, 0) + 1
-        return f"{sign}{padded[:at]}.{padded[at:] or '0'}"
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+def check(lines: Iterable[str], quotes: Quotes) -> None:
+    """Raise ValueError for lines whose last quote has no end, or that may have backslashes before quotes within quotes."""
+    end, field, beginning = map(re.compile, (quotes.end, quotes.field, quotes.beginning))
+    opened, others, backslashes = 0, False, False
+    for number, whole in enumerate(lines, 1):
+        if quotes.quote not in whole:
+            continue
+        backslashes |= f"\\{quotes.quote}" in whole
+        line = whole.rstrip("\r\n").replace(quotes.quote * 2, "")
+        others |= quotes.quote in field.sub(r"\1", line)
+        if opened and (of := end.match(line)):
+            opened, line = 0, line[of.end() :]
+        if not opened and beginning.search(field.sub(r"\1", line)):
+            opened = number
+    if backslashes and others:
+        raise ValueError(f"There are quotes after backslashes: write each quote in a field as {quotes.quote * 2}.")
+    if opened:
+        raise ValueError(f"The quote that begins in line {opened} has no end.")

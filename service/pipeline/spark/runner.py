@@ -19,13 +19,10 @@ from service import __version__
 from service.pipeline.spark.cluster.failures import failure
 from service.pipeline.spark.cluster.progress import progress
 from service.pipeline.spark.cluster.session import INTERPRETED, SMALL, spark_session
-from service.pipeline.spark.io.early_checks import FEW_BYTES, SMALL_BYTES
-from service.pipeline.spark.io.exports import export
-from service.pipeline.spark.io.sinks import Sink
-from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.job import Job, Pipeline
-from service.pipeline.spark.parameters import shown
-from service.pipeline.spark.tasks.stamp import COLUMNS, Stamp
+from service.pipeline.spark.io.sinks import Pipeline, Sink, export
+from service.pipeline.spark.io.sources import FEW_BYTES, SMALL_BYTES, Source
+from service.pipeline.spark.jobs import Job, shown
+from service.pipeline.spark.tasks.parquet_files import STAMP_COLUMNS, Stamp
 from service.report.folders import REPORT, SUMMARY, exclusive, json_of
 from service.report.pages import date
 
@@ -98,7 +95,7 @@ def run(
                 places[file.partition(".")[0]] = sink.json(file, body)
             summary = outcome.summary
             if stamp is not None and "job" in summary:  # otherwise it is the body of a request
-                summary = summary | {name: getattr(stamp, name) for name in COLUMNS.names}
+                summary = summary | {name: getattr(stamp, name) for name in STAMP_COLUMNS.names}
             places["summary"] = sink.json(SUMMARY, summary)
             places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job.parameters, parameters)))
         except (PySparkException, Py4JError, ConnectionError) as error:

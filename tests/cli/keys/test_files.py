@@ -23,8 +23,7 @@ from click.testing import CliRunner
 from service.cli import main
 from service.cli.keys import files
 from service.pipeline.files import reader
-from service.pipeline.files.errors import WrongTable
-from service.pipeline.files.rejected import RejectedRows
+from service.pipeline.files.rejected import RejectedRows, WrongTable
 from service.pipeline.files.types import typed
 
 KEYS = ["007", None, "a,b", 'say "hi"', "two\nlines", "2024-01-01", "ключ"]

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.pipeline.analyses.local import LocalRecords
+from service.pipeline.analyses.results import LocalRecords
 from tests.reference.hashes import murmur2
 
 CASE = Path(__file__).parents[2] / "cases" / "keys-are-not-the-bytes"

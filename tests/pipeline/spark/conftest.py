@@ -18,8 +18,7 @@ from pyspark.sql import SparkSession
 from service.pipeline.spark.cluster import progress as of_tasks
 from service.pipeline.spark.cluster.progress import progress
 from service.pipeline.spark.cluster.session import spark_session
-from service.pipeline.spark.io.sinks import Sink
-from service.pipeline.spark.job import Pipeline
+from service.pipeline.spark.io.sinks import Pipeline, Sink
 from tests.support.jvm import INTERPRETED, SHORT_LIVED, with_archive
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.pipeline.spark.tasks.stamp import COLUMNS
+from service.pipeline.spark.tasks.parquet_files import STAMP_COLUMNS
 from service.report import pages
 
 DRAW = np.random.default_rng(29)
@@ -44,7 +44,7 @@ def tables(folder) -> dict[str, list]:
     found = {}
     for path in folder.glob("*.parquet"):
         table = pq.read_table(path)
-        table = table.drop_columns([name for name in COLUMNS.names if name in table.column_names])
+        table = table.drop_columns([name for name in STAMP_COLUMNS.names if name in table.column_names])
         rows = [tuple(table.column_names), *map(str, table.schema.types), *map(json.dumps, table.to_pylist())]
         found[path.name] = sorted(map(str, rows))
     return found
@@ -56,7 +56,9 @@ def assert_alike(ours, theirs) -> None:
     assert tables(ours) == tables(theirs)
     for path in ours.glob("*.json"):
         of_job = json.loads((theirs / path.name).read_text())
-        assert json.loads(path.read_text()) == {name: of_job[name] for name in of_job if name not in COLUMNS.names}, path.name
+        assert json.loads(path.read_text()) == {name: of_job[name] for name in of_job if name not in STAMP_COLUMNS.names}, (
+            path.name
+        )
     assert (ours / "report.html").read_text().startswith("<!doctype html>")
 
 

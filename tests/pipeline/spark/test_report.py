@@ -9,10 +9,9 @@ from importlib.resources import files
 import click
 import pytest
 
-from service.pipeline.analyses.mismatch import report as mismatch_report
+from service.pipeline.analyses.mismatch import outcome as mismatch_outcome
+from service.pipeline.spark.jobs import SKEW, shown
 from service.pipeline.spark.load import report as load_report
-from service.pipeline.spark.parameters import shown
-from service.pipeline.spark.skew.options import JOB
 from service.report import pages
 from service.report.figures import DARK, LIGHT, variables
 from service.report.pages import Figure, FigureRow, Report, Section, Table, chart, label
@@ -54,7 +53,7 @@ def test_a_report_begins_with_its_verdict_its_date_and_its_parameters():
 
 def test_options_of_readers_reach_the_sources_and_nothing_else():
     """They may be secrets, and no job has a parameter for them."""
-    given = click.Command("skew", params=[*JOB.parameters]).make_context("skew", ["a.csv", "--read-option", "password=x"]).params
+    given = click.Command("skew", params=[*SKEW.parameters]).make_context("skew", ["a.csv", "--read-option", "password=x"]).params
     assert given["source"].options == {"password": "x"}
     assert "password" not in str({name: value for name, value in given.items() if name != "source"})
 
@@ -65,7 +64,7 @@ def test_options_that_were_left_alone_are_not_shown(monkeypatch):
         "partitioners": ("sarama",),
         "current": 12,
     }
-    assert shown(JOB.parameters, values) == {"--partitioner": "sarama", "--current-partitions": "12"}
+    assert shown(SKEW.parameters, values) == {"--partitioner": "sarama", "--current-partitions": "12"}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     assert pages.date() == "1970-01-01 00:00 UTC"
 
@@ -84,12 +83,12 @@ def test_the_chart_of_mismatch_has_the_shares_of_its_verdict():
     java, sarama, chance = ({"share": s, "share_low": s - 0.05, "share_high": s + 0.05} for s in (0.7, 0.2, 0.1))
     mixture = [{"partitioners": [name], "partitions_count": 6, **one} for name, one in (("java", java), ("sarama", sarama))]
     summary = {"partitions_count": 6, "mixture": mixture, **{f"chance_{name}": value for name, value in chance.items()}}
-    shares = mismatch_report._share_of_each(summary)
+    shares = mismatch_outcome._share_of_each(summary)
     assert {name: each["share"] for name, each in shares.items()} == {
         "java": 0.7, "sarama": 0.2, "explained by no partitioner": 0.1,
     }  # fmt: skip
     assert shares["explained by no partitioner"] == chance
-    assert mismatch_report._share_of_each({"mixture": [], "chance_share": 1.0}) == {}
+    assert mismatch_outcome._share_of_each({"mixture": [], "chance_share": 1.0}) == {}
 
 
 def test_the_planner_page_has_the_colors_of_reports():

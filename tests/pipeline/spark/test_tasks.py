@@ -49,9 +49,9 @@ def test_executors_import_tasks_alone(watched, imported, write, tmp_path):
             assert done.exit_code == 0, done.output
     modules = set().union(*imported.values())
     pipeline = {name for name in modules if name.startswith(("service.pipeline.spark.", "service.pipeline.analyses."))}
-    packages = {name for name in pipeline if hasattr(sys.modules[name], "__path__")}
+    packages = {f"service.pipeline.spark.{name}" for name in ("cluster", "tasks")}
     assert {name for name in pipeline - packages if ".tasks." not in name and name.startswith("service.pipeline.spark.")} == set()
-    assert not {name for name in pipeline if name.endswith((".answer", ".report", ".summary"))}
+    assert not {name for name in modules if name.endswith((".outcome", ".report", ".summary", ".pages"))}
     assert {f"service.pipeline.analyses.{name}.scan" for name in ("skew", "mismatch")} <= pipeline
     assert {f"service.pipeline.analyses.fleet.{name}" for name in ("assignments", "placements")} <= pipeline
     assert {"service.pipeline.spark.tasks.coordinator_records", "service.pipeline.spark.tasks.group_requests"} <= pipeline

@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 
 from service.core.budget import Budget, OutOfTime, limited
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
+from service.core.errors import AllocatorError, InvalidQuestion, PluginFailed
 from service.core.kafka_versions import LATEST
 from service.core.measures import NOT_KNOWN
 from service.decisions.groups.answer import GroupAnswer, assigned, told
@@ -43,10 +43,12 @@ from service.pipeline.analyses.nested_columns import (
     compact,
     conform,
     conformed,
+    failure,
     first_misfit,
     gathered,
     located,
     rejection,
+    required,
     rows_of,
 )
 from service.planner.rebalances import rebalance
@@ -138,12 +140,7 @@ class Sizing:
 
 def check_columns(schema: pa.Schema) -> None:
     """Raise InvalidQuestion unless the table's columns can be groups."""
-    for name in REQUIRED:
-        if name not in schema.names:
-            raise InvalidQuestion(f"Column {name!r} is missing; the columns are {', '.join(schema.names)}.")
-    for name, kind in COLUMNS.items():
-        if name in schema.names:
-            check_type(schema.field(name).type, kind, name)
+    required(schema, COLUMNS, REQUIRED)
 
 
 def assign_groups(
@@ -174,8 +171,8 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None, s
     except InvalidQuestion as error:
         record = text.decode(errors="replace") if isinstance(text, bytes) else text
         yield {"error": WRONG_ROW, "detail": located(error), "record": record}
-        return
-    yield from _assign_row(row, row, choices, sizing)
+    else:
+        yield from _assign_row(row, row, choices, sizing)
 
 
 def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
@@ -230,10 +227,9 @@ def _assign_row(
             yield {**known, **named, **needed, **_columns(answer)}
         except OutOfTime as error:
             detail = f"The assignor took more than {UNASKED_SECONDS} s. Name it with --assignor, and it may take any time."
-            yield {**known, **named, "error": type(error).__name__, "exception": None, "detail": detail}
+            yield {**known, **named, **failure(error), "detail": detail}
         except AllocatorError as error:
-            exception = error.exception if isinstance(error, KafkaError) else None
-            yield {**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)}
+            yield {**known, **named, **failure(error)}
 
 
 def _own(question: GroupQuestion) -> Choice:
@@ -271,7 +267,6 @@ def _read(row: dict[str, pa.Array]) -> tuple[pa.StructArray, pa.StructArray]:
 
 
 def _columns(answer: GroupAnswer) -> dict[str, Any]:
-    """The columns of a result."""
     group, outcome = answer.first.group, answer.first.outcome
     settled = answer.second or answer.first
     traffic = (answer.settled.traffic if answer.second else answer.traffic) or NOT_KNOWN

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
+from service.core.errors import AllocatorError, InvalidQuestion, PluginFailed
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
@@ -22,11 +22,12 @@ from service.pipeline.analyses.fleet.assignments import WRONG_ROW
 from service.pipeline.analyses.nested_columns import (
     CORRUPT,
     check_line,
-    check_type,
     compact,
     conform,
+    failure,
     gathered,
     rejection,
+    required,
     rows_of,
 )
 from service.strategies import PLACERS, Placer
@@ -74,15 +75,10 @@ MOST: Final = 10**8
 
 def check_columns(schema: pa.Schema, *, brokers_apart: bool) -> None:
     """Raise InvalidQuestion unless the table's columns can be topics. brokers_apart : the brokers are in a table of their own"""
-    names = schema.names
-    for needed in ("topic_name", *(() if brokers_apart else ("brokers",))):
-        if needed not in names:
-            raise InvalidQuestion(f"Column {needed!r} is missing; the columns are {', '.join(names)}.")
-    if "placements" not in names and not {"partitions_count", "replication_factor"} <= set(names):
+    required(schema, {}, ("topic_name",) if brokers_apart else ("topic_name", "brokers"))
+    if "placements" not in schema.names and not {"partitions_count", "replication_factor"} <= set(schema.names):
         raise InvalidQuestion("The table needs the column placements, or partitions_count and replication_factor.")
-    for name, kind in COLUMNS.items():
-        if name in names:
-            check_type(schema.field(name).type, kind, name)
+    required(schema, COLUMNS, ())
 
 
 def place_topics(
@@ -106,14 +102,13 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
         check_line(row)
         version = result["kafka_version"] = plain.get("kafka_version") or LATEST
         strategy = _placer(result, version)
-        brokers = _brokers(row.get("brokers"), everywhere)
-        cluster, usable = read_cluster(brokers), _usable(brokers, strategy)
+        cluster, usable = _clusters(row.get("brokers"), everywhere, strategy)
         current = _current(row["placements"], cluster) if "placements" in row and row["placements"][0].is_valid else None
         request = _request(plain, current, version)
     except InvalidQuestion as error:
         return {**result, "error": WRONG_ROW, **rejection(row, error)}
     except PluginFailed as error:
-        return {**result, "error": type(error).__name__, "detail": str(error)}
+        return {**result, **failure(error)}
     result |= {"partitions": request.partitions_count, "replication_factor": request.replication_factor}
     # Each topic has its own seed, from the row or from its name, so that its placement does not depend on other rows.
     seed = plain.get("random_seed")
@@ -122,8 +117,11 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
         placement = strategy.run(usable, request, random)
         rows = rows_of_topics([placement])
         load = load_of(usable, rows)
+        replicas = usable.broker_ids[placement]
+        offsets = np.arange(len(replicas) + 1, dtype=np.int32) * np.int32(replicas.shape[1])
+        lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(replicas.ravel()))
         result |= {
-            "placements": _placements(request.partition_ids(), usable.broker_ids[placement]),
+            "placements": _one_row({"partition_id": pa.array(request.partition_ids()), "replicas": lists}),
             "broker_load": _loads(usable, load),
             "replica_skew": load.spread("replicas").skew,
             "leader_skew": load.spread("leaders").skew,
@@ -134,8 +132,7 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
             result |= _audited(cluster, ids, audit(cluster, replicas, request.replication_factor))
             result["current_local_share"] = _local_share(cluster, replicas)
     except AllocatorError as error:
-        exception = error.exception if isinstance(error, KafkaError) else None
-        result |= {"error": type(error).__name__, "exception": exception, "detail": str(error)}
+        result |= failure(error)
     return result
 
 
@@ -145,16 +142,8 @@ def _placer(named: dict[str, Any], version: str) -> Placer:
     return PLACERS[named["placer"]].at(version)
 
 
-def _usable(brokers: pa.StructArray, placer: Placer) -> Cluster:
-    """The brokers that may get new replicas; raises InvalidQuestion if the placer does not look at that."""
-    usable = read_cluster(uncordoned(brokers))
-    if len(usable) < len(brokers) and "cordoned" not in placer.options:
-        raise InvalidQuestion(f"The placer {placer.name} does not support cordoned.", "brokers")
-    return usable
-
-
-def _brokers(column: pa.Array | None, everywhere: pa.StructArray | None) -> pa.StructArray:
-    """The row's own brokers, or those of all rows; raises InvalidQuestion."""
+def _clusters(column: pa.Array | None, everywhere: pa.StructArray | None, placer: Placer) -> tuple[Cluster, Cluster]:
+    """The row's own brokers, or those of all rows, and those of them that may get new replicas; raises InvalidQuestion."""
     rows = everywhere
     if column is not None and column[0].is_valid:
         try:
@@ -166,7 +155,10 @@ def _brokers(column: pa.Array | None, everywhere: pa.StructArray | None) -> pa.S
     ids = rows.field("broker_id")
     if ids.null_count or len(ids.unique()) < len(ids):
         raise InvalidQuestion("A broker_id is missing or duplicate.", "brokers")
-    return rows
+    usable = read_cluster(uncordoned(rows))
+    if len(usable) < len(rows) and "cordoned" not in placer.options:
+        raise InvalidQuestion(f"The placer {placer.name} does not support cordoned.", "brokers")
+    return read_cluster(rows), usable
 
 
 def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
@@ -221,17 +213,12 @@ def _local_share(cluster: Cluster, placement: Ragged) -> float | None:
     return (placed_traffic(cluster, placement, None) or NOT_KNOWN).local_share
 
 
-def _placements(ids: Int32s, replicas: Int32s) -> pa.ListArray:
-    partitions, factor = replicas.shape
-    offsets = np.arange(partitions + 1, dtype=np.int32) * np.int32(factor)
-    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(replicas.ravel()))
-    return _one_row(pa.StructArray.from_arrays([pa.array(ids), lists], names=["partition_id", "replicas"]))
-
-
 def _loads(cluster: Cluster, load: Load) -> pa.ListArray:
-    arrays = [pa.array(each) for each in (cluster.broker_ids, load.replicas, load.leaders)]
-    return _one_row(pa.StructArray.from_arrays(arrays, names=["broker_id", "replicas", "leaders"]))
+    columns = {"broker_id": cluster.broker_ids, "replicas": load.replicas, "leaders": load.leaders}
+    return _one_row({name: pa.array(column) for name, column in columns.items()})
 
 
-def _one_row(values: pa.Array) -> pa.ListArray:
+def _one_row(columns: dict[str, pa.Array]) -> pa.ListArray:
+    """A list of structs with these members."""
+    values = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)

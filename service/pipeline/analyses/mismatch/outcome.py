@@ -1,29 +1,45 @@
 """Which partitioner wrote a topic, and which records the expected one would have put elsewhere."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
-from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
-from service.core.printable import all_of, counted
+from service.core.printable import all_of, counted, share
 from service.decisions.partitions import chosen
 from service.decisions.rows import is_text
-from service.pipeline.analyses.mismatch import count_scan, report
-from service.pipeline.analyses.mismatch.conclusions import conclusion
-from service.pipeline.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
-from service.pipeline.analyses.outcome import Outcome, Records
-from service.pipeline.files.errors import WrongTable
+from service.pipeline.analyses.mismatch.scan import (
+    CountScan,
+    MismatchResult,
+    MismatchScan,
+    RecordSample,
+    add_earlier_counts,
+    patterns,
+    settled,
+)
+from service.pipeline.analyses.results import Outcome, Records
 from service.pipeline.files.key_columns import check_format, check_keys, read_keys
-from service.planner.attribution.equivalents import PartitionerClass, rank
-from service.planner.attribution.fingerprints import MAX_CLASSES, fingerprint
+from service.pipeline.files.rejected import WrongTable
+from service.planner.attribution.equivalents import rank
+from service.planner.attribution.fingerprints import MAX_CLASSES, MOSTLY, fingerprint
 from service.planner.attribution.mixtures import Pairs, Patterns, intervals, likelihoods, unmix
 from service.planner.attribution.observations import observe
 from service.report.figures import number
+from service.report.folders import REJECTED_ROWS
+from service.report.pages import COLORS, INK, Figure, FigureRow, Report, Section, Table, chart, partition_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from service.core.model import Int64s
+    from service.planner.attribution.equivalents import PartitionerClass
 
 MOST_PARTITIONS: Final = 1_000_000
 """Most partitions that are counted; a row with a higher one is rejected, as it would take the memory of as many."""
@@ -42,6 +58,15 @@ MOST_COUNTS: Final = 100_000
 
 STRAY_SHARE: Final = 0.01
 """A partition far above all others with at most this share of the records is probably an error."""
+
+SHOWN: Final = 3
+"""Partitioners that are named for each writer; the others are counted."""
+
+BARS: Final = 512
+"""Most bars of a chart, as more take Matplotlib minutes; with more partitions, each bar is the largest of several."""
+
+NOTICED: Final = 0.0005
+"""A share of records that no partitioner explains is mentioned if it is larger."""
 
 
 def mismatch(
@@ -68,8 +93,7 @@ def mismatch(
         raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be distinguished.")
     check_keys(records.first(), (key_column,), "", key_format, records.name)
     if partitions_count is None:
-        counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
-        sample, _ = records.scan(counting, "counting the partitions of")
+        sample, _ = records.scan(CountScan(replace(scan, partitions_count=MOST_PARTITIONS)), "counting the partitions of")
         scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
     result, rejected = records.scan(scan, "scanning")
     if not (result.keyless or result.records.any() or rejected):
@@ -80,34 +104,15 @@ def mismatch(
     summary = {"job": "mismatch", "conclusion": conclusion(summary), **summary}
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
-        f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({report.misplaced(summary)})",
+        f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({_misplaced(summary)})",
         "rejected records": number(sum(rejected.values())),
     }
-    return Outcome(summary, _tables(result, summary), report.report(summary, result, records.name), headline)
-
-
-def _try_other_bytes(kind: pa.DataType, scan: MismatchScan, result: MismatchResult, summary: dict[str, Any]) -> None:
-    """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given.
-
-    Of few pairs not even that is known: the verdict becomes ``undecided``. kind : of the column of keys
-    """
-    keys, partitions = zip(*result.keys.values(), strict=True)
-    column, _ = read_keys(pa.array(keys, kind), scan.key_format)
-    observations = observe(column, scan.key_format, np.array(partitions, np.int32))
-    chosen = [PARTITIONERS[name] for name in scan.partitioners]
-    found = fingerprint(chosen, observations, range(scan.partitions_count, scan.partitions_count + 1))
-    summary["key_transformation"] = found.transformation
-    if found.verdict == "undecided":
-        summary["verdict"] = found.verdict
-        return
-    if found.transformation is None:
-        tried = f"{found.transformations_tried:,} other ways to make bytes of these keys, for example JSON strings with quotes"
-        summary["warnings"].append(f"Nor does any of {tried}; keys may be Avro or Protobuf, of which the raw bytes tell more.")
-        return
-    writers = all_of([names[0] for names in found.writers], len(found.writers))
-    explained = sum(each.pairs for each in found.mixture.components)
-    of = f"{explained:,} of {counted(observations.pairs, 'different pair')} of a sample"
-    summary["warnings"].append(f"The keys were not hashed as given: as {found.transformation}, {writers} explains {of}.")
+    partitions = {"partition_id": np.arange(len(result.records), dtype=np.int32), "records": result.records}
+    tables = {
+        "partitions.parquet": pa.table(partitions | {"misplaced": result.misplaced}),
+        "examples.parquet": pa.Table.from_pylist(summary["examples"]),
+    }
+    return Outcome(summary, tables, _report(summary, result, records.name), headline)
 
 
 def suspects(partitioners: Sequence[str], expected: str) -> tuple[str, ...]:
@@ -119,15 +124,7 @@ def suspects(partitioners: Sequence[str], expected: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.name for each in (*given, PARTITIONERS[expected])))
 
 
-def _tables(result: MismatchResult, summary: dict[str, Any]) -> dict[str, pa.Table]:
-    partitions = {"partition_id": np.arange(len(result.records), dtype=np.int32), "records": result.records}
-    return {
-        "partitions.parquet": pa.table(partitions | {"misplaced": result.misplaced}),
-        "examples.parquet": pa.Table.from_pylist(summary["examples"]),
-    }
-
-
-def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name: str) -> int:
+def _partitions_count(sample: RecordSample, scan: MismatchScan, name: str) -> int:
     """The likeliest partition count: the largest partition + 1, unless the writers suggest more."""
     if not sample.seen:
         raise WrongTable.without_records(name)
@@ -138,10 +135,9 @@ def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name:
         return least
     column, _ = read_keys(sample.records["key"].combine_chunks(), scan.key_format)
     partitions = np.asarray(sample.records["partition"]).astype(np.int32)
-    chosen = [PARTITIONERS[name] for name in scan.partitioners]
     observations = observe(column, scan.key_format, partitions)
     counts = range(least, max(LARGEST_COUNT * least, least + 64))[:MOST_COUNTS]
-    mixture = fingerprint(chosen, observations, counts).mixture
+    mixture = fingerprint([PARTITIONERS[name] for name in scan.partitioners], observations, counts).mixture
     return mixture.partitions_count if mixture.components else least
 
 
@@ -150,6 +146,7 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
     writers = settled(scan, result)
     with_earlier, group = add_earlier_counts(scan, result, writers), scan.writers()
     by_pair = dict(zip(result.wrong.hashes.tolist(), result.wrong.explained.tolist(), strict=True))
+    by_share = sorted(writers, key=lambda each: -result.explained[each[1]] / max(result.decided[each[1]], 1))
     return {
         "job": "mismatch",
         "records": keyed + result.keyless,
@@ -164,7 +161,10 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
         "undecided": result.undecided,
         "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
         **(_verdict(*patterns(result, with_earlier, scan.partitions_count), with_earlier) if keyed else NO_VERDICT),
-        "writers": _writers(result, writers),
+        "writers": [
+            {"partitioners": list(writer.names), "explained": int(result.explained[i]), "of": int(result.decided[i])}
+            for writer, i in by_share
+        ],
         "warnings": _stray(result.records) if found else [],
         "ignoring_keys": list(group.ignoring_keys),
         "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
@@ -226,20 +226,164 @@ def _verdict(patterns: Patterns, pairs: Pairs, writers: Sequence[tuple[Partition
 
 def _alike(patterns: Patterns, writers: Sequence[tuple[PartitionerClass, int]], class_index: int) -> list[str]:
     """The partitioners that explain the same pairs as a writer, those in use first."""
-    same = [
-        k
-        for k in range(len(writers))
-        if (patterns.explained[:, k] == patterns.explained[:, class_index]).all()
-        and (patterns.undecided[:, k] == patterns.undecided[:, class_index]).all()
-    ]
-    names = dict.fromkeys(name for k in same for name in writers[k][0].names)
+    same = np.ones(len(writers), np.bool_)
+    for of in (patterns.explained, patterns.undecided):
+        same &= (of == of[:, [class_index]]).all(axis=0)
+    names = dict.fromkeys(name for k in np.flatnonzero(same).tolist() for name in writers[k][0].names)
     return sorted(names, key=lambda name: rank(PARTITIONERS[name]))
 
 
-def _writers(result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]]) -> list[dict[str, Any]]:
-    """The number of records that each explains, largest share first."""
-    by_share = sorted(writers, key=lambda each: -result.explained[each[1]] / max(result.decided[each[1]], 1))
-    return [
-        {"partitioners": list(writer.names), "explained": int(result.explained[i]), "of": int(result.decided[i])}
-        for writer, i in by_share
+def _try_other_bytes(kind: pa.DataType, scan: MismatchScan, result: MismatchResult, summary: dict[str, Any]) -> None:
+    """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given.
+
+    Of few pairs not even that is known: the verdict becomes ``undecided``. kind : of the column of keys
+    """
+    keys, partitions = zip(*result.keys.values(), strict=True)
+    column, _ = read_keys(pa.array(keys, kind), scan.key_format)
+    observations = observe(column, scan.key_format, np.array(partitions, np.int32))
+    counts = range(scan.partitions_count, scan.partitions_count + 1)
+    found = fingerprint([PARTITIONERS[name] for name in scan.partitioners], observations, counts)
+    summary["key_transformation"] = found.transformation
+    if found.verdict == "undecided":
+        summary["verdict"] = found.verdict
+        return
+    if found.transformation is None:
+        tried = f"{found.transformations_tried:,} other ways to make bytes of these keys, for example JSON strings with quotes"
+        summary["warnings"].append(f"Nor does any of {tried}; keys may be Avro or Protobuf, of which the raw bytes tell more.")
+        return
+    writers = all_of([names[0] for names in found.writers], len(found.writers))
+    explained = sum(each.pairs for each in found.mixture.components)
+    of = f"{explained:,} of {counted(observations.pairs, 'different pair')} of a sample"
+    summary["warnings"].append(f"The keys were not hashed as given: as {found.transformation}, {writers} explains {of}.")
+
+
+# ---- in words and pictures ---------------------------------------------------------------------------------------------
+
+
+def conclusion(summary: dict[str, Any]) -> str:
+    """Such as ``Written by: 99.9% java … (99.8% to 99.9%), 0.10% librdkafka:consistent … (0.07% to 0.15%).``"""
+    if summary["verdict"] == "none":
+        return "No record has a key."
+    if summary["verdict"] == "undecided":
+        if summary["partitions_count"] == 1:
+            return "With one partition, where records are does not tell who wrote them."
+        pairs = sum(summary["different_pairs"].values())
+        return f"Too few different pairs of key and partition ({pairs:,}) to tell who wrote the records."
+    if summary["verdict"] == "unexplained":
+        reasons = "for example, because a serializer changed the keys' bytes: the command fingerprint tries the usual ones"
+        return f"No partitioner explains the records at this partition count, {reasons}."
+    parts = [f"{share(part['share'])} {_writer(summary, part)} ({_interval(part)})" for part in summary["mixture"]]
+    if summary["chance_share"] > NOTICED:
+        unexplained = f"{share(summary['chance_share'])} explained by no partitioner"
+        parts.insert(0 if summary["chance_share"] > MOSTLY else len(parts), unexplained)
+    earlier = sorted({part["partitions_count"] for part in summary["mixture"]} - {summary["partitions_count"]})
+    counts = " to ".join(map(str, (*earlier, summary["partitions_count"])))
+    keyed = counted(summary["records"] - summary["keyless"], "record")
+    of = f"Of {keyed} with a key ({summary['keyless']:,} have none): " if summary["keyless"] else "Written by: "
+    return f"{of}{', '.join(parts)}{f'; the topic probably grew from {counts} partitions' if earlier else ''}."
+
+
+def _writer(summary: dict[str, Any], part: dict[str, Any]) -> str:
+    """A part of the mixture, with its partition count if the topic had another one before it grew."""
+    count = part["partitions_count"]
+    return _named(part["partitioners"]) + (f" with {counted(count, 'partition')}" if count != summary["partitions_count"] else "")
+
+
+def _interval(part: dict[str, Any]) -> str:
+    """The 95% interval of a share."""
+    return f"{share(part['share_low'])} to {share(part['share_high'])}"
+
+
+def _named(partitioners: list[str]) -> str:
+    """The first of a writer's partitioners, which no key can tell apart."""
+    more = len(partitioners) - SHOWN
+    return " / ".join(partitioners[:SHOWN]) + (f" / {more} more" if more > 0 else "")
+
+
+def _misplaced(summary: dict[str, Any]) -> str:
+    """The share of the misplaced records, and whether a former partition count explains all of them."""
+    is_expected = summary["verdict"] == "identified" and summary["expected"] in summary["mixture"][0]["partitioners"]
+    grown = is_expected and any(part["partitions_count"] != summary["partitions_count"] for part in summary["mixture"])
+    return share(summary["misplaced_share"]) + (", all as before the topic grew" if grown else "")
+
+
+def _report(summary: dict[str, Any], result: MismatchResult, source: str) -> Report:
+    misplaced, expected = summary["misplaced"], summary["expected"]
+    how = "estimated" if summary["partitions_count_found"] else "given"
+    tone = "bad" if misplaced else "good"
+    at_a_glance = (
+        Figure("records", number(summary["records"]), f"{number(summary['keyless'])} without a key"),
+        Figure("partitions", number(summary["partitions_count"]), how),
+        Figure(f"misplaced, if {expected} is expected", number(misplaced), _misplaced(summary), tone),
+        Figure("rejected records", number(sum(summary["rejected"].values())), f"in {REJECTED_ROWS}"),
+    )
+
+    def draw(axes: Axes) -> None:
+        n = len(result.misplaced)
+        if n <= BARS:
+            axes.bar(np.arange(n), result.misplaced, color=COLORS[1], width=0.8)
+        else:
+            edges = np.linspace(0, n, BARS + 1).astype(int)
+            axes.stairs(np.maximum.reduceat(result.misplaced, edges[:-1]), edges - 0.5, color=COLORS[1], fill=True)
+        axes.set_ylabel("misplaced records")
+        partition_axis(axes, n)
+
+    columns = ("key", "partition", f"partition by {expected}", "explained by")
+    examples = [
+        (row["key"], *map(number, (row["partition_id"], row["expected_partition_id"])), ", ".join(row["explained_by"][:4]) or "—")
+        for row in summary["examples"]
     ]
+    sections = (
+        Section("At a glance", (FigureRow(at_a_glance),)),
+        _writers(summary),
+        Section("Misplaced records by partition", (chart(draw),)),
+        *((Section("Examples of misplaced records", (Table(columns, examples),)),) if examples else ()),
+    )
+    return Report("Mismatch", source, sections, " ".join((summary["conclusion"], *summary["warnings"])))
+
+
+def _writers(summary: dict[str, Any]) -> Section:
+    """Who wrote the records, and what each partitioner would explain alone."""
+    shares = _share_of_each(summary)
+    rows = [
+        (_named(each["partitioners"]), number(each["explained"]), share(each["explained"] / each["of"]) if each["of"] else "—")
+        for each in summary["writers"]
+    ]
+    of_shares = (
+        "Shares of the records with a key, with 95% intervals. Keys count as independent of each other; the records of a key "
+        "need not be, because a service may be the only writer of its keys. "
+    )
+    chance = (
+        f"{of_shares if shares else ''}A partitioner that wrote none of the records explains about "
+        f"one in {summary['partitions_count']} by chance, so what each would explain alone is more than its share."
+    )
+    folded = "Show what each partitioner would explain alone" if shares else ""
+    alone = Table(("equivalent partitioners", "records explained", "share"), rows, folded=folded)
+    if not shares:
+        return Section("Records that each partitioner explains", (alone,), chance)
+    parts = [(name, share(each["share"]), _interval(each)) for name, each in shares.items()]
+    table = Table(("equivalent partitioners", "share of the records", "95% interval"), parts)
+    drawing = chart(lambda axes: _draw_shares(axes, shares), height=0.9 + 0.3 * len(shares))
+    return Section("Who wrote the records", (drawing, table, alone), chance)
+
+
+def _share_of_each(summary: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """The shares of the verdict, of the same records and so adding up to 1; empty if no partitioner explains them."""
+    shares = {_writer(summary, each): each for each in summary["mixture"]}
+    if shares and summary["chance_share"] > NOTICED:
+        shares["explained by no partitioner"] = {name: summary[f"chance_{name}"] for name in ("share", "share_low", "share_high")}
+    return shares
+
+
+def _draw_shares(axes: Axes, shares: dict[str, dict[str, float]]) -> None:
+    share_of, low, high = (
+        np.array([100 * each[name] for each in shares.values()]) for name in ("share", "share_low", "share_high")
+    )
+    axes.barh(list(shares), share_of, color=COLORS[0], height=0.62)
+    for row, (width, end) in enumerate(zip(share_of, high, strict=True)):
+        axes.text(end + 1, row, f"{width:.3g}%", va="center")
+    axes.errorbar(share_of, np.arange(len(shares)), xerr=[share_of - low, high - share_of], fmt="none", ecolor=INK, elinewidth=1)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 112)
+    axes.set_xlabel("share of the records with a key, %")
+    axes.grid(axis="y", visible=False)

@@ -25,33 +25,7 @@ NAMED: Final = 256
 """Most hottest keys in the answer."""
 
 
-@dataclass(frozen=True)
-class HotKey:
-    """One of the hottest keys.
-
-    key : as text, in the key format
-    value : as a JSON value, in the key format
-    records, bytes : lower bounds
-    records_error : at most this many records more
-    """
-
-    key: str
-    value: Any
-    records: int
-    bytes: int
-    records_error: int
-
-
-@dataclass(frozen=True)
-class Move:
-    """The records and bytes that two counts place on different partitions; not ``exact`` if estimated from a sample of keys."""
-
-    partitioner: str
-    from_count: int
-    to_count: int
-    records: int
-    bytes: int
-    exact: bool
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,6 +33,10 @@ class SkewAnswer:
     """The whole answer.
 
     rejected : the number of rejected rows, by reason
+    moves : partitioner, from_count and to_count, and the records and bytes that the two counts place on different partitions; not
+        ``exact`` if estimated from a sample of keys
+    hottest : the key as text and, as ``value``, as JSON, both in the key format; records and bytes, which are lower bounds, and
+        ``records_error``, the most records that there may be more
     """
 
     counts: KeyCounter
@@ -67,8 +45,8 @@ class SkewAnswer:
     key_format: str
     plans: list[CountPlan]
     reach: list[LimitReach]
-    moves: list[Move]
-    hottest: list[HotKey]
+    moves: list[Row]
+    hottest: list[Row]
     rates: Rates
     limits: CountLimits
 
@@ -126,21 +104,24 @@ def answer_from(
     counts = result.counts
     if duration_seconds is not None:
         rates = over(duration_seconds, counts, rates.mb_per_second)
-    all_plans = plans(counts, rates, limits)
-    hottest = _hottest(counts, key_format)
+    planned = plans(counts, rates, limits)
+    within = reach(counts, planned, rates, limits, key_format, proposed=proposed)
     moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
-    return SkewAnswer(
-        counts, result.sample, rejected, key_format, all_plans,
-        reach(counts, all_plans, rates, limits, key_format, proposed=proposed), moves, hottest, rates, limits,
-    )  # fmt: skip
+    hottest = _hottest(counts, key_format)
+    return SkewAnswer(counts, result.sample, rejected, key_format, planned, within, moves, hottest, rates, limits)
 
 
-def _hottest(counts: KeyCounter, key_format: str) -> list[HotKey]:
-    by_records = counts.distinct.heaviest(RECORDS, NAMED)
+def _hottest(counts: KeyCounter, key_format: str) -> list[Row]:
     sizes = {key: weight - error for key, weight, error in counts.distinct.heaviest(BYTES, 2 * NAMED)}
     return [
-        HotKey(key_text(key, key_format), key_value(key, key_format), weight - error, sizes.get(key, 0), error)
-        for key, weight, error in by_records
+        {
+            "key": key_text(key, key_format),
+            "value": key_value(key, key_format),
+            "records": weight - error,
+            "bytes": sizes.get(key, 0),
+            "records_error": error,
+        }
+        for key, weight, error in counts.distinct.heaviest(RECORDS, NAMED)
         if weight > error
     ]
 
@@ -156,7 +137,7 @@ def _column(keys: list[bytes], key_format: str) -> encodings.Column:
     return flat
 
 
-def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Move]:
+def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Row]:
     """Between each two counts: from a table of residues that has both, else from the keys, the hottest each by itself."""
     of = hashing_rule(name)
     key_hashes, weights, hashes = counts.entries(name)
@@ -194,5 +175,6 @@ def _moves(counts: KeyCounter, name: str, key_format: str) -> list[Move]:
                 hot_moved = hot_moved + keyless
             moved = [round(float(x)) for x in (hot_moved + share * rest)]
             exact = counts.distinct.level == 0
-        moves.append(Move(name, a, b, moved[0], moved[1], exact))
+        row = {"partitioner": name, "from_count": a, "to_count": b, "records": moved[0], "bytes": moved[1], "exact": exact}
+        moves.append(row)
     return moves

@@ -8,8 +8,7 @@ import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import service.pipeline.analyses.skew.scan
-import service.pipeline.spark.tasks.parquet_files
-import service.pipeline.spark.tasks.splits  # noqa: F401
+import service.pipeline.spark.tasks.parquet_files  # noqa: F401
 
 if __name__ == "__main__":
     manager()

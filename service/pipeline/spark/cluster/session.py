@@ -6,6 +6,8 @@ for Spark Connect, ``sc://…``; default: the environment variable ``SPARK_REMOT
 Executors get the project's modules (``code_archive.py``); their dependencies must be installed there.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import re
@@ -13,24 +15,34 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import service
 from service.pipeline.spark.cluster import jvm
-from service.pipeline.spark.cluster.addresses import unanswered
 from service.pipeline.spark.cluster.failures import JvmEnded, cause_in, start_failure
-from service.pipeline.spark.errors import NoSpark
+from service.pipeline.spark.errors import NoSpark, unanswered
 from service.pipeline.spark.tasks import code_archive
+from service.pipeline.spark.tasks.parquet_files import renamed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from service.pipeline.analyses.results import ArrowFunction
 
 SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -289,3 +301,44 @@ def is_local(spark: SparkSession) -> bool:
 def is_connect(spark: SparkSession) -> bool:
     """Whether it is a session of Spark Connect, which has no JVM on this side."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+TASK_BYTES: Final = 2**29
+"""Bytes of plain files for a task, which costs a tenth of a second however little it reads. So a job has as many tasks as its
+data, whatever executors there are when it starts, and a lost one repeats little. Of small files there is a task for each core."""
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks, each of which calls ``function`` with its batches of ``frame``.
+
+    count : the number of tasks, at most
+    """
+
+    function: ArrowFunction
+    count: int
+    frame: DataFrame
+
+    def rows(self, schema: pa.Schema) -> DataFrame:
+        """The rows of ``schema`` that the tasks give."""
+        return self.frame.mapInArrow(self.function, from_arrow_schema(schema))
+
+    def run(self, schema: pa.Schema) -> pa.Table:
+        """The same, here."""
+        return self.rows(schema).toArrow()
+
+
+def tasks_for(spark: SparkSession, size: int) -> int:
+    """The number of tasks that read so many bytes."""
+    return max(cores(spark), -(-size // TASK_BYTES))
+
+
+def tasks_of(frame: DataFrame, function: ArrowFunction, count: int) -> Tasks:
+    """Tasks that get the batches of a frame, whose columns may have any names: mapInArrow takes a dot for a path."""
+    names = frame.columns
+    return Tasks(partial(renamed, function, names), count, frame.toDF(*(f"column_{i}" for i in range(len(names)))))
+
+
+def numbered(spark: SparkSession, function: ArrowFunction, count: int) -> Tasks:
+    """Tasks that get batches with their numbers, 0 to ``count`` - 1, in the only column."""
+    return Tasks(function, count, spark.range(0, count, 1, count))

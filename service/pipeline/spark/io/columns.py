@@ -1,10 +1,13 @@
 """Columns of sources, as Spark's expressions."""
 
-from typing import Final
+import json
+from collections.abc import Sequence
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from service.pipeline.files.rejected import UNREADABLE
 from service.pipeline.spark.io.sources import CORRUPT
 
 _DATE: Final = r"^\s*[+-]?\d{4,6}-\d"
@@ -26,6 +29,16 @@ def line(frame: DataFrame) -> Column:
     """A row as text: what Spark could not read, or else JSON."""
     row = F.to_json(F.struct(*(column(name) for name in frame.columns if name != CORRUPT)))
     return F.make_valid_utf8(F.coalesce(corrupt(frame), row))
+
+
+def reason_to_reject(frame: DataFrame, topic: Column, partition: Column) -> Column:
+    """Why a row is rejected that should have a topic and a partition; null if it has both. Further reasons may be added."""
+    return (
+        F.when(corrupt(frame).isNotNull(), UNREADABLE)
+        .when(topic.isNull(), "no topic")
+        .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
+        .when(partition.isNull() | (partition < 0), "no partition")
+    )
 
 
 def integer(frame: DataFrame, name: str) -> Column:
@@ -50,3 +63,9 @@ def milliseconds(name: str, kind: types.DataType) -> Column:
         time = F.when(values.rlike(_DATE), values.try_cast("timestamp"))
         return F.coalesce(values.try_cast("long"), F.unix_millis(time))
     return values.try_cast("long")
+
+
+def questions_of(requests: DataFrame, groups: Sequence[str | None]) -> list[dict[str, Any]]:
+    """The requests of these groups, in this order. requests : rows of ``tasks.group_requests.SCHEMA``"""
+    rows = requests.where(F.col("group").isin([group for group in groups if group is not None])).collect()
+    return [json.loads(row["question"]) for row in sorted(rows, key=lambda row: groups.index(row["group"]))]

@@ -21,12 +21,11 @@ from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from service.pipeline.files.quotes import Quotes
-from service.pipeline.spark.cluster.arrow_tasks import tasks_for
+from service.pipeline.files.texts import Quotes
 from service.pipeline.spark.cluster.failures import NO_FILE, failure
-from service.pipeline.spark.cluster.session import is_connect, is_local
+from service.pipeline.spark.cluster.session import is_connect, is_local, tasks_for
 from service.pipeline.spark.errors import WrongSource
-from service.pipeline.spark.io.columns import column
+from service.pipeline.spark.io.columns import column, corrupt, integer, line, milliseconds
 from service.pipeline.spark.io.sources import (
     CORRUPT,
     LAKE_FILES,
@@ -80,6 +79,9 @@ KAFKA_CONNECTOR: Final = (
     "ivy://org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0?transitive=false",
 )
 """From Maven Central, which has version 4.2.0 of the connector, but not of the few classes that it needs: those of 4.0.0 do."""
+
+COORDINATOR_COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
+"""Of records of ``__consumer_offsets``."""
 
 
 def read(spark: SparkSession, source: Source, names: Collection[str] = ()) -> DataFrame:
@@ -437,14 +439,37 @@ def partitions_of(frame: DataFrame) -> int:
     return int(frame.rdd.getNumPartitions())
 
 
-def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:
-    """Raise WrongSource for the first of these columns that the frame lacks, with a list of its columns."""
-    require_names(frame.columns, names, source)
-
-
 def wrong(source: Source, error: Exception) -> WrongSource:
     """The error for a source that Spark cannot read."""
     reason = str(failure(error))
     if "[PATH_NOT_FOUND]" in reason and set(source.location) & PATTERN:
         reason = NO_FILE
     return WrongSource(reason if source.location in reason else f"{source}: {reason}")
+
+
+def read_coordinator_records(spark: SparkSession, source: Source) -> DataFrame:
+    """The input of ``tasks.coordinator_records``: keys and values as bytes (text is base64, as in CSV), and their positions."""
+    frame = read(spark, source, COORDINATOR_COLUMNS)
+    require_names(frame.columns, COORDINATOR_COLUMNS, source)
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    partition, offset = integer(frame, "partition").try_cast("int"), F.col("offset").try_cast("long")
+    time = milliseconds("timestamp", kinds["timestamp"])
+    fault = F.when(corrupt(frame).isNotNull(), "the line could not be read")
+    for name, value in (("partition", partition), ("offset", offset), ("timestamp", time)):
+        fault = fault.when(F.col(name).isNotNull() & value.isNull(), f"the {name} is unreadable")
+    return frame.select(
+        *(F.when(fault.isNull(), _bytes(name, kinds[name])).alias(name) for name in ("key", "value")),
+        partition.alias("log_partition"),
+        offset.alias("log_offset"),
+        F.coalesce(time, F.lit(-1)).alias("timestamp"),
+        fault.alias("fault"),
+        F.when(fault.isNotNull(), line(frame)).alias("line"),
+    )
+
+
+def _bytes(name: str, kind: types.DataType) -> Column:
+    if not isinstance(kind, types.StringType):
+        return F.col(name).cast("binary")
+    # Text that is not base64 becomes empty bytes, which are unreadable; null would be a tombstone.
+    nothing = F.when(F.col(name).isNotNull(), F.lit(b""))
+    return F.coalesce(F.try_to_binary(name, F.lit("base64")), nothing)

@@ -6,11 +6,11 @@ Tasks read plain Parquet and make keys themselves (``splits.py``); from any othe
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import click
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -19,26 +19,24 @@ from service.core.printable import printable
 from service.decisions.rows import readable
 from service.pipeline.analyses import results
 from service.pipeline.files.types import typed
-from service.pipeline.spark.cluster.arrow_tasks import Tasks, numbered, tasks_for, tasks_of
 from service.pipeline.spark.cluster.progress import ReadSoFar
-from service.pipeline.spark.cluster.session import cores, is_connect, is_local
+from service.pipeline.spark.cluster.session import Tasks, cores, is_connect, is_local, numbered, tasks_for, tasks_of
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading, sources
 from service.pipeline.spark.io.columns import column
 from service.pipeline.spark.io.sources import CORRUPT, Source
 from service.pipeline.spark.tasks import parquet_files
-from service.pipeline.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet, field_of
-from service.pipeline.spark.tasks.splits import ByTask, RowReader, SplitReader
+from service.pipeline.spark.tasks.parquet_files import ByTask, ParquetFiles, SplitReader, field_of, mapped
 from service.report.figures import number, size
 from service.report.folders import REJECTED_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark import Accumulator, AccumulatorParam
 
     from service.pipeline.analyses.results import ArrowFunction, Scan
-    from service.pipeline.spark.io.sinks import Sink
+    from service.pipeline.spark.io.sinks import Pipeline, Sink
     from service.pipeline.spark.tasks.made_keys import MadeKeys
 
 
@@ -69,16 +67,27 @@ class ScanSource:
     files : those that tasks read themselves; None where Spark reads
     """
 
-    spark: SparkSession
+    pipeline: Pipeline
     source: Source
     required: tuple[str, ...]
     optional: tuple[str, ...]
     files: ParquetFiles | None
 
     @staticmethod
-    def of(spark: SparkSession, source: Source, columns: Iterable[str], *, optional: Iterable[str] = ()) -> ScanSource:
+    def of(pipeline: Pipeline, source: Source, columns: Iterable[str], *, optional: Iterable[str] = ()) -> ScanSource:
         """These columns of a source."""
-        return ScanSource(spark, source, tuple(dict.fromkeys(columns)), tuple(optional), _plain_files(spark, source))
+        files = _plain_files(pipeline.spark, source)
+        return ScanSource(pipeline, source, tuple(dict.fromkeys(columns)), tuple(optional), files)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that reads it."""
+        return self.pipeline.spark
+
+    @property
+    def name(self) -> str:
+        """As the user names it."""
+        return str(self.source)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -88,7 +97,7 @@ class ScanSource:
     @cached_property
     def _records(self) -> DataFrame:
         frame = reading.with_members(reading.read(self.spark, self.source, () if self.optional else self.required), self.required)
-        reading.require(frame, self.required, self.source)
+        sources.require_names(frame.columns, self.required, self.source)
         return frame
 
     @cached_property
@@ -102,10 +111,7 @@ class ScanSource:
         """A source with at least these columns. Raises WrongSource if they do not exist or the first file cannot be read."""
         if self.files is None:
             return reading.arrow_schema(self._records)
-        try:
-            schema = self.files.schema()
-        except UnreadableParquet as error:
-            raise WrongSource(str(error)) from None
+        schema = self.files.schema()
         sources.require_names(schema.names, (name for name in self.required if field_of(schema, name) is None), self.source)
         members = {name: field_of(schema, name) for name in self.required if name not in schema.names}
         return pa.schema([*schema, *(field.with_name(name) for name, field in members.items() if field is not None)])
@@ -117,7 +123,7 @@ class ScanSource:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The records of the files, one after another. Raises WrongSource."""
-        return _readable(self.files.batches(self.columns)) if self.files is not None else iter(())
+        return self.files.batches(self.columns) if self.files is not None else iter(())
 
     def first(self) -> list[pa.RecordBatch]:
         """A few records; none of a topic, which Spark would read to its end. Raises WrongSource."""
@@ -149,8 +155,8 @@ class ScanSource:
         """The records with one of a few texts in the column ``name``. Raises WrongSource."""
         if self.files is None:
             yield from self.frame.where(column(name).isin(values)).toArrow().to_batches()
-            return
-        yield from _readable(self.files.having(self.columns, name, values))
+        else:
+            yield from self.files.having(self.columns, name, values)
 
     @cached_property
     def _count(self) -> Accumulator[dict[int, int]] | None:
@@ -170,19 +176,29 @@ class ScanSource:
             return sources.made_keys(self.source)
         return None if self.files is None else replace(self.files, expected=self.schema)
 
-    def tasks(self, scan: Scan) -> Tasks:
-        """Tasks that give the rows of ``results.SCHEMA``."""
-        reader = self._reader(scan)
-        if reader is None:
-            return tasks_of(self.frame, scan.of_batches, reading.partitions_of(self.frame))
-        return numbered(self.spark, reader, len(reader.tasks))
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
+        """What ``scan`` computes of all records, and the number of rejected rows by reason; the rows themselves become a table.
 
-    def partials(self, scan: Scan) -> list[bytes] | None:
-        """What each task computed; None if one rejects a row, or if only ``tasks`` can tell.
+        what : is being done, for people
+        """
+        if self.pipeline.estimates:
+            click.echo(self.estimate(scan), err=True)
+        with self.pipeline.progress(f"{what} {self.name}", self.reading):
+            reader, sink = self._reader(scan), self.pipeline.sink
+            if (partials := self._partials(reader)) is not None:
+                sink.remove(REJECTED_ROWS)
+                return results.merged(partials), {}
+            if reader is None:
+                tasks = tasks_of(self.frame, scan.of_batches, reading.partitions_of(self.frame))
+            else:
+                tasks = numbered(self.spark, reader, len(reader.tasks))
+            return _scanned(tasks, sink)
+
+    def _partials(self, reader: SplitReader | None) -> list[bytes] | None:
+        """What each task computed; None if one rejects a row, or if only rows of Spark SQL can tell.
 
         Without Spark SQL, which takes the JVM two seconds to plan its first query, and tenths of a second to plan others.
         """
-        reader = self._reader(scan)
         if reader is None or reader.files.size > MOST_BYTES_READ_AGAIN or is_connect(self.spark):
             return None
         count = len(reader.tasks)
@@ -227,7 +243,7 @@ class ScanSource:
         if self.files is None:
             return tasks_of(self.frame.repartition(count), function, count)
         parts = self.files.splits(max(count, -(-self.files.size // LONG_TASK_BYTES)))
-        return numbered(self.spark, RowReader(function, self.files, self.columns, rows, parts), len(parts))
+        return numbered(self.spark, partial(mapped, function, self.files, self.columns, rows, parts), len(parts))
 
 
 def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
@@ -242,16 +258,11 @@ def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
     return parquet_files.find(source.location)
 
 
-def run_scan(source: ScanSource, scan: Scan, sink: Sink) -> tuple[Any, dict[str, int]]:
-    """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table.
+def _scanned(tasks: Tasks, sink: Sink) -> tuple[Any, dict[str, int]]:
+    """What all tasks computed, merged, and the number of rejected rows by reason.
 
     Executors merge the results of many tasks. Files of which a row is rejected are read again, for the rows themselves.
     """
-    partials = source.partials(scan)
-    if partials is not None:
-        sink.remove(REJECTED_ROWS)
-        return results.merged(partials), {}
-    tasks = source.tasks(scan)
     rows = tasks.rows(results.SCHEMA).persist()
     try:
         of_tasks = rows.where("partial is not null").select("partial", "rejected")
@@ -280,20 +291,12 @@ def merged_by_executors(of_tasks: DataFrame, count: int) -> DataFrame:
     return of_tasks
 
 
-def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches. Raises WrongSource for a file that cannot be read."""
-    try:
-        yield from batches
-    except UnreadableParquet as error:
-        raise WrongSource(str(error)) from None
-
-
 def read_table(
-    spark: SparkSession, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
+    pipeline: Pipeline, source: Source, required: Mapping[str, pa.DataType], optional: Mapping[str, pa.DataType]
 ) -> pa.Table:
     """These columns, those of ``optional`` only where it has them, as ``service.pipeline.files.types.typed`` reads them.
 
     Raises WrongSource for a column that is missing, and WrongTable for a value that is not of its type.
     """
-    table = ScanSource.of(spark, source, required, optional=optional).table()
+    table = ScanSource.of(pipeline, source, required, optional=optional).table()
     return typed(table, {**required, **optional}, str(source))

@@ -6,33 +6,43 @@ Hadoop, with Spark's credentials, or with Spark Connect, which has no JVM on thi
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.pipeline.spark.cluster.arrow_tasks import Tasks
-from service.pipeline.spark.cluster.session import cores, is_connect, is_local
+from service.pipeline.spark.cluster.session import Tasks, cores, is_connect, is_local
 from service.pipeline.spark.errors import NoSpark
-from service.pipeline.spark.tasks import stamp as stamps
-from service.pipeline.spark.tasks.parquet_files import ParquetWriter
-from service.pipeline.spark.tasks.stamp import Stamp
-from service.report.folders import json_of, local_folder, parquet_of, remove, replace_results
+from service.pipeline.spark.io.columns import column
+from service.pipeline.spark.tasks import parquet_files
+from service.pipeline.spark.tasks.parquet_files import ParquetWriter, Stamp
+from service.report.folders import REJECTED_ROWS, json_of, local_folder, parquet_of, remove, replace_results
 
-STAMP_TYPES: Final = from_arrow_schema(stamps.COLUMNS)
+STAMP_TYPES: Final = from_arrow_schema(parquet_files.STAMP_COLUMNS)
 
 PROBES: Final = 64
 """Most tasks that check whether they can read the results' folder."""
+
+JDBC: Final = "jdbc:"
+
+DRIVERS: Final = {
+    "mariadb": "org.mariadb.jdbc.Driver",
+    "mysql": "com.mysql.cj.jdbc.Driver",
+    "oracle": "oracle.jdbc.OracleDriver",
+    "postgresql": "org.postgresql.Driver",
+    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+}
+"""The class for each kind of URL, which the JVM does not find by itself in a package that was fetched."""
 
 
 @dataclass(frozen=True)
@@ -192,3 +202,83 @@ def arrow_file(url: str) -> tuple[fs.FileSystem, str]:
     """Arrow's file system for a URL of Spark's, and the path in it."""
     files, path = fs.FileSystem.from_uri(url.replace("s3a://", "s3://", 1))
     return files, path
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The environment of a job.
+
+    spark : the session that runs its tasks
+    sink : where it writes its results
+    progress : ``with pipeline.progress("scanning"):`` shows the progress of the tasks
+    estimates : whether a scan first says what it will take
+
+    As a context manager it is the time of a job, until its results are written.
+    """
+
+    spark: SparkSession
+    sink: Sink
+    progress: Callable[..., AbstractContextManager[None]]
+    estimates: bool = False
+    _persisted: list[DataFrame] = field(default_factory=list)
+
+    def persist(self, frame: DataFrame) -> DataFrame:
+        """``frame``, whose rows Spark computes once and keeps until the end of the job."""
+        self._persisted.append(frame.persist())
+        return frame
+
+    def written(self, name: str, frame: DataFrame) -> tuple[str, DataFrame]:
+        """Write ``frame`` as the table ``name``. Returns its place, and the frame that reads it.
+
+        Other results follow from that: Spark plans it in a fraction of the time, and executors keep no rows in memory.
+        """
+        place = self.sink.frame(name, frame)
+        return place, self.spark.read.schema(frame.schema).parquet(place)
+
+    def rejected(self, rows: DataFrame | None) -> dict[str, DataFrame]:
+        """The table of the rejected rows; for None, that of an earlier run is removed."""
+        if rows is None:
+            self.sink.remove(REJECTED_ROWS)
+        return {} if rows is None else {REJECTED_ROWS: rows}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Free what ``persist`` keeps: the session may outlive the job."""
+        while self._persisted:
+            self._persisted.pop().unpersist()
+
+
+def export(spark: SparkSession, tables: Mapping[str, str], target: str, job: str, stamp: Stamp) -> None:
+    """Add the rows of this run to the tables ``JOB_NAME`` of ``target``, which are made where they do not exist.
+
+    Each run is there once, whatever is repeated: of a lake's table it replaces its own part, and to a database's, which gets all
+    rows of a run or none, it adds no second time.
+
+    tables : the location of each, a folder or file of Parquet, by its name
+    target : ``jdbc:…``, or ``FORMAT:FOLDER`` of Spark's writers
+    """
+    for name, location in tables.items():
+        frame = spark.read.parquet(location).withColumn("run_id", F.lit(stamp.run_id))
+        if target.startswith(JDBC):
+            _to_database(spark, frame, target, f"{job}_{name}", stamp.run_id)
+        else:
+            form, _, folder = target.partition(":")
+            writer = frame.write.format(form).mode("overwrite").option("partitionOverwriteMode", "dynamic")
+            writer.partitionBy("run_id").save(f"{folder.rstrip('/')}/{job}_{name}")
+
+
+def _to_database(spark: SparkSession, frame: DataFrame, url: str, table: str, run_id: str) -> None:
+    kind = url.split(":")[1]
+    driver = {"driver": DRIVERS[kind]} if kind in DRIVERS else {}
+    try:
+        if not spark.read.jdbc(url, table, properties=driver).where(F.col("run_id") == run_id).select("run_id").isEmpty():
+            return
+    except (PySparkException, Py4JError):
+        pass  # there is no such table yet; of a database that does not answer, the writer says why
+    nested = (types.ArrayType, types.MapType, types.StructType)
+    texts = {field.name: F.to_json(column(field.name)) for field in frame.schema if isinstance(field.dataType, nested)}
+    # Of a long text, which is what Spark makes of strings, not every database can tell whether two are equal.
+    writer = frame.withColumns(texts).coalesce(1).write.option("createTableColumnTypes", "run_id VARCHAR(200)")
+    writer.jdbc(url, table, "append", driver)

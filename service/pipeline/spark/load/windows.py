@@ -6,7 +6,7 @@ A *window* is a time span of ``seconds``, named by its first second since 1970. 
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -16,9 +16,9 @@ from service.decisions.rows import MOST
 from service.pipeline.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.pipeline.analyses.fleet.assignments import RESULT, Choice, assign_groups
 from service.pipeline.files.rejected import no_number, no_value
-from service.pipeline.spark.io.columns import column, corrupt, integer, line, milliseconds
+from service.pipeline.spark.io.columns import column, integer, line, milliseconds, reason_to_reject
 from service.pipeline.spark.io.sources import CORRUPT
-from service.pipeline.spark.load.options import BROKER, CONSUMER, PARTITION, SizedColumns
+from service.pipeline.spark.jobs import BROKER, CONSUMER, PARTITION
 from service.pipeline.spark.tasks import group_requests
 
 KINDS: Final = (PARTITION, CONSUMER, BROKER)
@@ -31,45 +31,38 @@ SUBJECT: Final = ("kind", "group_id", "topic", "subject")
 """What has a load. Only a partition has a topic here, and only a consumer a group."""
 
 
-def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
-    """topic, partition, at (seconds), bytes, and for a rejected row ``reason``, and the row as JSON as ``record``."""
-    topic = column(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
-    number = integer(frame, columns.partition).try_cast("int")
-    at = milliseconds(columns.time, frame.schema[columns.time].dataType) / 1000
+def events(
+    frame: DataFrame, sizes: Sequence[str], *, untyped: bool,
+    topic: str | None, topic_column: str, partition_column: str, time_column: str, **_: Any,
+) -> DataFrame:  # fmt: skip
+    """topic, partition, at (seconds), bytes, and for a rejected row ``reason``, and the row as JSON as ``record``.
+
+    sizes : the columns of a record's size
+    untyped : whether the columns are of CSV, where a text of digits is an integer
+    topic : of all records; None: they have a column of it
+    """
+    of = column(topic_column).cast("string") if topic is None else F.lit(topic)
+    number = integer(frame, partition_column).try_cast("int")
+    at = milliseconds(time_column, frame.schema[time_column].dataType) / 1000
     total = F.lit(0).cast("long")
-    sizes = [(name, _size(frame, name, untyped=columns.untyped)) for name in columns.sizes]
-    for _, size in sizes:
-        total = total + F.greatest(size, F.lit(0))
-    reason = (
-        F.when(corrupt(frame).isNotNull(), "not readable as a record")
-        .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
-        .when(topic.isNull(), "no topic")
-        .when(number.isNull() | (number < 0), "no partition")
-        .when(at.isNull(), "no time")
-    )
-    for name, size in sizes:
-        if not isinstance(frame.schema[name].dataType, types.StringType | types.BinaryType):
+    reason = reason_to_reject(frame, of, number).when(at.isNull(), "no time")
+    for name in sizes:
+        size, kind = integer(frame, name), frame.schema[name].dataType
+        if isinstance(kind, types.StringType | types.BinaryType):
+            length = F.octet_length(column(name)).cast("long")
+            size = F.coalesce(size, length) if untyped and isinstance(kind, types.StringType) else length
+        else:
             reason = reason.when(column(name).isNull(), no_value(name))
             reason = reason.when(size.isNull() | ~size.between(0, MOST), no_number(name))
+        total = total + F.greatest(size, F.lit(0))
     return frame.select(
-        topic.alias("topic"),
+        of.alias("topic"),
         number.alias("partition"),
         at.alias("at"),
         total.alias("bytes"),
         reason.alias("reason"),
         F.when(reason.isNotNull(), line(frame)).alias("record"),
     )
-
-
-def _size(frame: DataFrame, name: str, *, untyped: bool) -> Column:
-    """The length of a string or of bytes; an integer unchanged. untyped : a text of digits is an integer"""
-    kind, values = frame.schema[name].dataType, column(name)
-    if isinstance(kind, types.BinaryType):
-        return F.octet_length(values)
-    if isinstance(kind, types.StringType):
-        length = F.octet_length(values).cast("long")
-        return F.coalesce(integer(frame, name), length) if untyped else length
-    return integer(frame, name)
 
 
 def by_partition(records: DataFrame, seconds: int) -> DataFrame:
@@ -99,11 +92,6 @@ def assigned(results: DataFrame) -> DataFrame:
     topic = member.select("group_id", "of.member_id", F.explode_outer("of.partitions").alias("each"))
     rows = topic.select("group_id", "member_id", F.col("each.topic_name").alias("topic"), F.explode_outer("each.partition_ids"))
     return rows.withColumnRenamed("col", "partition")
-
-
-def failed(results: DataFrame) -> DataFrame:
-    """The groups that could not be assigned."""
-    return results.where("error is not null").select("group_id", "assignor", "error", "detail", "record")
 
 
 def requests(
@@ -143,27 +131,25 @@ def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame |
 
     partitions, assigned, placed : rows of ``by_partition``, ``assigned`` and ``placements``
     """
-    nothing = F.lit(None).cast("string")
-    at = ("topic", "partition")
-    loads = partitions.select(
-        F.lit(PARTITION).alias("kind"), nothing.alias("group_id"), "topic", F.concat_ws("-", *at).alias("subject"),
-        "window", "records", "bytes", F.lit(None).cast("long").alias("bytes_out"),
-    )  # fmt: skip
+    nothing, no_bytes, at = F.lit(None).cast("string"), F.lit(None).cast("long"), ["topic", "partition"]
+
+    def rows(
+        sums: DataFrame, kind: str, subject: Column, *, group: Column = nothing, topic: Column = nothing, out: Column = no_bytes
+    ) -> DataFrame:
+        named = (F.lit(kind).alias("kind"), group.alias("group_id"), topic.alias("topic"), subject.alias("subject"))
+        return sums.select(*named, "window", "records", "bytes", out.alias("bytes_out"))
+
+    loads = rows(partitions, PARTITION, F.concat_ws("-", *at), topic=F.col("topic"))
     if assigned is not None:
-        read = assigned.join(partitions, list(at)).groupBy("group_id", "member_id", "window")
+        read = assigned.join(partitions, at).groupBy("group_id", "member_id", "window")
         sums = read.agg(F.sum("records").alias("records"), F.sum("bytes").alias("bytes"))
-        loads = loads.unionByName(
-            sums.select(
-                F.lit(CONSUMER).alias("kind"), "group_id", nothing.alias("topic"), F.col("member_id").alias("subject"), "window",
-                "records", "bytes", F.lit(None).cast("long").alias("bytes_out"),
-            )
-        )  # fmt: skip
+        loads = loads.unionByName(rows(sums, CONSUMER, F.col("member_id"), group=F.col("group_id")))
     if placed is not None:
-        replicas = placed.join(partitions, list(at))
+        replicas = placed.join(partitions, at)
         subscribers = F.lit(0)
         if assigned is not None:
             counted = assigned.where("partition is not null").groupBy(*at).agg(F.countDistinct("group_id").alias("subscribers"))
-            replicas = replicas.join(counted, list(at), "left")
+            replicas = replicas.join(counted, at, "left")
             subscribers = F.coalesce(F.col("subscribers"), F.lit(0))
         leads = F.col("leads").cast("long")
         sums = replicas.groupBy("broker_id", "window").agg(
@@ -171,12 +157,7 @@ def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame |
             F.sum("bytes").alias("bytes"),
             F.sum(leads * F.col("bytes") * (F.col("followers") + subscribers)).alias("bytes_out"),
         )
-        loads = loads.unionByName(
-            sums.select(
-                F.lit(BROKER).alias("kind"), nothing.alias("group_id"), nothing.alias("topic"),
-                F.col("broker_id").cast("string").alias("subject"), "window", "records", "bytes", "bytes_out",
-            )
-        )  # fmt: skip
+        loads = loads.unionByName(rows(sums, BROKER, F.col("broker_id").cast("string"), out=F.col("bytes_out")))
     return loads
 
 
@@ -203,14 +184,26 @@ def rates(hours: DataFrame, count: int, seconds: float) -> DataFrame:
     return hours.groupBy(*SUBJECT).agg(*columns)
 
 
-def hourly(hours: DataFrame, windows: DataFrame, seconds: float) -> DataFrame:
-    """The same for each hour of the day. windows : hour, and the number of ``windows`` in it over all days"""
+def with_idle(subjects: DataFrame, assigned: DataFrame) -> DataFrame:
+    """The rows of ``rates``, and members without any load, with zeros."""
+    nothing, member = F.lit(None).cast("string").alias("topic"), F.col("member_id").alias("subject")
+    members = assigned.select(F.lit(CONSUMER).alias("kind"), "group_id", nothing, member).distinct()
+    idle = members.join(subjects, [members[name].eqNullSafe(subjects[name]) for name in SUBJECT], "left_anti")
+    zeros = [F.lit(0.0).alias(f"{peak}{measure}_per_second") for measure in MEASURES[:2] for peak in ("", "peak_")]
+    return subjects.unionByName(idle.select("*", *zeros), allowMissingColumns=True)
+
+
+def hourly(hours: DataFrame, *, start: int, windows: int, window_seconds: float, time_zone: str) -> DataFrame:
+    """Rates as of ``rates`` for each hour of the day, of the windows that begin in it, with or without records."""
+    step = int(window_seconds)
+    every = hours.sparkSession.range(start, start + windows * step, step).withColumnRenamed("id", "window")
+    counts = every.groupBy(hour_of(F.col("window"), time_zone).alias("hour")).agg(F.count("*").alias("windows"))
     columns = []
     for measure in MEASURES:
-        columns.append((F.col(measure) / (F.col("windows") * seconds)).alias(f"{measure}_per_second"))
-        columns.append((F.col(f"peak_{measure}") / seconds).alias(f"peak_{measure}_per_second"))
+        columns.append((F.col(measure) / (F.col("windows") * window_seconds)).alias(f"{measure}_per_second"))
+        columns.append((F.col(f"peak_{measure}") / window_seconds).alias(f"peak_{measure}_per_second"))
         columns.append(F.col(f"peak_{measure}_window"))
-    return hours.join(F.broadcast(windows), "hour").select(*SUBJECT, "hour", *columns)
+    return hours.join(F.broadcast(counts), "hour").select(*SUBJECT, "hour", *columns)
 
 
 def hour_of(window: Column, time_zone: str) -> Column:
@@ -227,29 +220,20 @@ def breaches(windows: DataFrame, limits: Mapping[tuple[str, str], float], second
 
     limits : by kind and measure, per second
     """
-    exceeded: Sequence[Column] = [
-        F.when(
-            (F.col("kind") == kind) & (F.col(measure) / seconds > limit),
-            F.struct(
-                F.lit(measure).alias("measure"), (F.col(measure) / seconds).alias("value"), F.lit(float(limit)).alias("limit")
-            ),
-        )
-        for (kind, measure), limit in limits.items()
-    ]  # fmt: skip
-    each = windows.select(*SUBJECT, "window", F.explode(F.array_compact(F.array(*exceeded))).alias("of")).select(
-        *SUBJECT, "window", "of.*"
-    )
+    exceeded = []
+    for (kind, measure), limit in limits.items():
+        value = F.col(measure) / seconds
+        of = F.struct(F.lit(measure).alias("measure"), value.alias("value"), F.lit(float(limit)).alias("limit"))
+        exceeded.append(F.when((F.col("kind") == kind) & (value > limit), of))
+    each = windows.select(*SUBJECT, "window", F.explode(F.array_compact(F.array(*exceeded))).alias("of"))
     order = Window.partitionBy(*SUBJECT, "measure").orderBy("window")
     # Consecutive windows have the same difference to their row number.
-    runs = each.withColumn("run", F.col("window") / seconds - F.row_number().over(order))
-    return (
-        runs.groupBy(*SUBJECT, "measure", "limit", "run")
-        .agg(
-            F.min("window").alias("from"),
-            (F.max("window") + seconds).cast("long").alias("until"),
-            F.count("*").alias("windows"),
-            F.max("value").alias("peak"),
-            F.max_by("window", "value").alias("peak_window"),
-        )
-        .drop("run")
+    runs = each.select(*SUBJECT, "window", "of.*").withColumn("run", F.col("window") / seconds - F.row_number().over(order))
+    stretches = runs.groupBy(*SUBJECT, "measure", "limit", "run").agg(
+        F.min("window").alias("from"),
+        (F.max("window") + seconds).cast("long").alias("until"),
+        F.count("*").alias("windows"),
+        F.max("value").alias("peak"),
+        F.max_by("window", "value").alias("peak_window"),
     )
+    return stretches.drop("run")

@@ -1,4 +1,4 @@
-"""The report of ``offsets``."""
+"""What ``offsets`` concludes from its summary, and its report."""
 
 from __future__ import annotations
 
@@ -20,6 +20,25 @@ DRAWN: Final = len(COLORS)
 """Most groups in the plot of lag over time."""
 
 
+def conclusion(summary: dict[str, Any]) -> str:
+    """The first sentences: who falls behind, the lag, and what is not known of both."""
+    committed, known, compared, behind, lag = (
+        summary["partitions"][name] for name in ("committed", "with_lag", "with_trend", "falling_behind", "lag")
+    )
+    if not known:
+        return f"Offsets are committed for {counted(committed, 'partition')}. No log end of them is known, and so no lag."
+    sentences = [f"The lag is {counted(lag, 'record')} over {counted(known, 'partition')}"]
+    if committed > known:
+        sentences[0] += f"; that of {committed - known:,} more is not known, for want of a log end"
+    if behind:
+        sentences.insert(0, f"The lag of {behind:,} of {counted(compared, 'partition')} grows: consumers fall behind")
+    elif compared:
+        sentences.insert(0, f"None of {counted(compared, 'partition')} falls behind")
+    else:
+        sentences.append("Whether it grows is not known: that takes log ends of several times")
+    return " ".join(f"{sentence}." for sentence in sentences)
+
+
 def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, int, int | None]]) -> Report:
     """The report.
 
@@ -28,30 +47,43 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
     partitions = summary["partitions"]
     unreadable = summary["records"].get("unreadable", 0)
     rejected = sum(summary["rejected_log_ends"].values())
-    figures = FigureRow(
-        (
-            Figure("records", number(summary["records"].get("records", 0))),
-            Figure("groups", number(summary["groups"])),
-            Figure("committed partitions", number(partitions["committed"]), f"{number(partitions['expired'])} more have expired"),
-            Figure("lag", number(partitions["lag"]), f"over {counted(partitions['with_lag'], 'partition')}"),
-            Figure(
-                "falling behind",
-                number(partitions["falling_behind"] if partitions["with_trend"] else None),
-                f"partitions with a growing lag, of {number(partitions['with_trend'])} compared",
-                "bad" if partitions["falling_behind"] else "",
-            ),
-            Figure("unreadable records", number(unreadable), f"in {REJECTED_ROWS}", "bad" if unreadable else ""),
-            *([Figure("rejected log ends", number(rejected), f"in {REJECTED_ROWS}", "bad")] if rejected else []),
-        )
-    )
-    sections = [Section("At a glance", (figures,), f"As of {summary['as_of']}.")]
+    expired, compared = f"{number(partitions['expired'])} more have expired", number(partitions["with_trend"])
+    behind = partitions["falling_behind"] if partitions["with_trend"] else None
+    figures = [
+        Figure("records", number(summary["records"].get("records", 0))),
+        Figure("groups", number(summary["groups"])),
+        Figure("committed partitions", number(partitions["committed"]), expired),
+        Figure("lag", number(partitions["lag"]), f"over {counted(partitions['with_lag'], 'partition')}"),
+        Figure(
+            "falling behind", number(behind), f"partitions with a growing lag, of {compared} compared", "bad" if behind else ""
+        ),
+        Figure("unreadable records", number(unreadable), f"in {REJECTED_ROWS}", "bad" if unreadable else ""),
+    ]
+    if rejected:
+        figures.append(Figure("rejected log ends", number(rejected), f"in {REJECTED_ROWS}", "bad"))
+    sections = [Section("At a glance", (FigureRow(tuple(figures)),), f"As of {summary['as_of']}.")]
     if history:
         text = "The groups with the largest lag, at each snapshot of the log ends."
         sections.append(Section("Lag over time", (chart(lambda axes: _draw(axes, history)),), text))
-    if summary["largest_lags"]:
-        sections.append(_groups(summary["largest_lags"]))
-    if summary["slowest_partitions"]:
-        sections.append(_partitions(summary["slowest_partitions"]))
+    if rows := summary["largest_lags"]:
+        columns = ("group", "protocol", "partitions", "expired", "lag", "largest", "trend", "time to catch up")
+        numbers = ("partitions", "expired", "lag", "largest_lag")
+        groups = [
+            (row["group"], row["protocol"] or "none", *(number(row[name]) for name in numbers), *_trend(row)) for row in rows
+        ]
+        text = "Largest lag first. A group has caught up when its slowest partition has."
+        sections.append(Section("Groups", (Table(columns, groups),), text))
+    if rows := summary["slowest_partitions"]:
+        heads = ("group", "topic", "partition", "member", "committed", "log end", "lag", "trend", "time to catch up")
+        slowest = [
+            (
+                *(row["group"], row["topic"], str(row["partition"]), row["member_id"] or "—"),
+                *(number(row[name]) for name in ("committed_offset", "log_end_offset", "lag")),
+                *_trend(row),
+            )
+            for row in rows
+        ]
+        sections.append(Section("Partitions", (Table(heads, slowest),), "Largest lag first."))
     kinds = [(name, number(count)) for name, count in summary["records"].items() if name.isupper()]
     sections.append(Section("Records", (Table(("type", "records"), kinds, folded="Show the records by type"),)))
     return Report("Offsets", source, tuple(sections), summary["conclusion"])
@@ -70,48 +102,8 @@ def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 
 
-def _groups(rows: list[dict[str, Any]]) -> Section:
-    table = Table(
-        ("group", "protocol", "partitions", "expired", "lag", "largest", "trend", "time to catch up"),
-        [
-            (
-                row["group"],
-                row["protocol"] or "none",
-                number(row["partitions"]),
-                number(row["expired"]),
-                number(row["lag"]),
-                number(row["largest_lag"]),
-                _trend(row["lag_per_second"]),
-                duration(row["seconds_to_catch_up"]),
-            )
-            for row in rows
-        ],
-    )
-    return Section("Groups", (table,), "Largest lag first. A group has caught up when its slowest partition has.")
-
-
-def _partitions(rows: list[dict[str, Any]]) -> Section:
-    table = Table(
-        ("group", "topic", "partition", "member", "committed", "log end", "lag", "trend", "time to catch up"),
-        [
-            (
-                row["group"],
-                row["topic"],
-                str(row["partition"]),
-                row["member_id"] or "—",
-                number(row["committed_offset"]),
-                number(row["log_end_offset"]),
-                number(row["lag"]),
-                _trend(row["lag_per_second"], row.get("trend")),
-                duration(row["seconds_to_catch_up"]),
-            )
-            for row in rows
-        ],
-    )
-    return Section("Partitions", (table,), "Largest lag first.")
-
-
-def _trend(slope: float | None, trend: str | None = None) -> str:
-    if slope is None:
-        return "—"
-    return "steady" if trend == "steady" else f"{'+' if slope > 0 else ''}{number(slope)}/s"
+def _trend(row: dict[str, Any]) -> tuple[str, str]:
+    """How fast the lag grows, and the time to catch up."""
+    slope = row["lag_per_second"]
+    trend = "—" if slope is None else f"{'+' if slope > 0 else ''}{number(slope)}/s"
+    return trend, duration(row["seconds_to_catch_up"])

@@ -18,9 +18,9 @@ from service.pipeline.spark.cluster.session import is_connect
 from service.pipeline.spark.errors import PipelineError
 from service.pipeline.spark.io import reading
 from service.pipeline.spark.io.columns import column
-from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.job import Pipeline
-from service.pipeline.spark.skew.tasks.windows import TYPES, Windows, WindowScan, summed
+from service.pipeline.spark.io.sinks import Pipeline
+from service.pipeline.spark.io.sources import Source, require_names
+from service.pipeline.spark.tasks.windows import TYPES, Windows, WindowScan, summed
 from service.report.folders import REJECTED_ROWS
 
 WINDOWS, SKEWS, CHECKPOINT = "windows.parquet", "skew.parquet", "checkpoint"
@@ -77,7 +77,7 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
     stream = reading.follow(pipeline.spark, source)
     key_columns = options["key_columns"] or ("key",)
     sizes = options["size_columns"] or ("key", "value")
-    reading.require(stream, (*key_columns, *sizes), source)
+    require_names(stream.columns, (*key_columns, *sizes), source)
     key_format = check_format(pa.binary() if len(key_columns) == 1 else pa.string(), options["key_format"])
     scan = SkewScan(
         key_columns=tuple(key_columns),

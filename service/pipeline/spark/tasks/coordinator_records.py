@@ -43,7 +43,7 @@ def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoded = read_offset_commits(flat(keys), flat(values))
         commits = np.flatnonzero(decoded.kind != OTHER)
         place = {name: batch.column(name) for name in PLACE}
-        live = decoded.kind == COMMIT
+        ids = _text(decoded.topic_id, pa.binary())
         columns: dict[str, Any] = {
             "type": np.full(len(batch), COMMIT_TYPE, np.int32),
             "group": _text(decoded.group, pa.string()),
@@ -51,12 +51,12 @@ def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             "partition": decoded.partition,
             **place,
             "tombstone": decoded.kind == TOMBSTONE,
-            "committed_offset": pa.array(decoded.offset, mask=~live),
+            "committed_offset": pa.array(decoded.offset, mask=decoded.kind != COMMIT),
             "leader_epoch": decoded.leader_epoch,
             "metadata": _text(decoded.metadata, pa.string()),
             "commit_timestamp": decoded.commit_timestamp,
             "expire_timestamp": decoded.expire_timestamp,
-            "topic_id": _or_null(_text(decoded.topic_id, pa.binary())),
+            "topic_id": pc.if_else(pc.equal(pc.binary_length(ids), 0), pa.scalar(None, pa.binary()), ids),
         }
         if len(commits):
             yield _batch(columns, len(batch)).take(pa.array(commits))
@@ -73,20 +73,13 @@ def read_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _batch(columns: dict[str, Any], rows: int) -> pa.RecordBatch:
     arrays = []
     for field in SCHEMA:
-        column = columns.get(field.name)
-        if column is None:
-            arrays.append(pa.nulls(rows, field.type))
-        else:
-            arrays.append(column.cast(field.type) if isinstance(column, pa.Array) else pa.array(column, field.type))
+        column = columns.get(field.name, pa.nulls(rows, field.type))
+        arrays.append(column.cast(field.type) if isinstance(column, pa.Array) else pa.array(column, field.type))
     return pa.record_batch(arrays, schema=SCHEMA)
 
 
 def _text(keys: Keys, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(keys), [None, pa.py_buffer(keys.offsets), pa.py_buffer(keys.data)])
-
-
-def _or_null(ids: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(pc.binary_length(ids), 0), pa.scalar(None, pa.binary()), ids)
 
 
 def _read(key: bytes | None, value: bytes | None, fault: str | None, line: str | None) -> dict[str, Any]:

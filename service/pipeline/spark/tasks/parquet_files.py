@@ -4,12 +4,14 @@ A split is a byte range of a file, so files are divided by their sizes. A row gr
 so the driver reads no footer but that of the first file.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from urllib.parse import quote
 from uuid import uuid4
 
 import pyarrow as pa
@@ -18,9 +20,60 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from service.core.printable import printable
-from service.pipeline.analyses.results import ArrowFunction
-from service.pipeline.files.texts import as_spark_reads
-from service.pipeline.spark.tasks.stamp import Stamp
+from service.pipeline.files.rejected import WrongTable
+from service.pipeline.files.types import as_spark_reads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from service.pipeline.analyses.results import ArrowFunction, Scan
+    from service.pipeline.spark.tasks.made_keys import MadeKeys
+
+STAMP_COLUMNS: Final = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("computed_at", pa.timestamp("us", "UTC")),
+        ("source", pa.string()),
+        ("topic", pa.string()),
+        ("version", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Which run computed a row: columns that every table of a job has, so that tables of many runs are one to a dashboard.
+
+    computed_at : when the run began, in UTC
+    topic : of which it says something; None: of none, or of several
+    version : of this project
+    appended : each table has a part for each run, in a folder from whose name readers get ``run_id``
+    """
+
+    run_id: str
+    computed_at: datetime
+    source: str
+    topic: str | None
+    version: str
+    appended: bool = False
+
+    @property
+    def folder(self) -> str:
+        """What follows the name of a table in the location of its part."""
+        return f"/run_id={quote(self.run_id, safe='')}" if self.appended else ""
+
+    def lacking(self, names: Sequence[str]) -> list[str]:
+        """The columns that a table with these columns lacks; rows may have a topic of their own."""
+        return [name for name in STAMP_COLUMNS.names if name not in names and not (name == "run_id" and self.appended)]
+
+    def on(self, table: pa.Table) -> pa.Table:
+        """The table with the columns that it lacks."""
+        for name in self.lacking(table.column_names):
+            value = pa.scalar(getattr(self, name), STAMP_COLUMNS.field(name).type)
+            table = table.append_column(STAMP_COLUMNS.field(name), pa.repeat(value, table.num_rows))
+        return table
+
 
 BATCH_ROWS: Final = 65_536
 
@@ -30,7 +83,7 @@ ROW_GROUP_BYTES: Final = 2**25
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
 
-class UnreadableParquet(ValueError):
+class UnreadableParquet(WrongTable):
     """A file that is no Parquet, is damaged, or lacks a column. str() has its location and the fault, on one line."""
 
 
@@ -223,7 +276,10 @@ def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:
     """The bytes of each row group: where it begins, and where the next one does, or the file ends."""
-    begins = [_first_byte(file.metadata.row_group(g)) for g in range(file.num_row_groups)]
+    begins = []
+    for g in range(file.num_row_groups):
+        column = file.metadata.row_group(g).column(0)
+        begins.append(int(min(column.dictionary_page_offset or column.data_page_offset, column.data_page_offset)))
     return list(pairwise([*begins, size]))
 
 
@@ -268,12 +324,6 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(as_spark_reads(field.type)) for field in schema], schema.metadata)
 
 
-def _first_byte(group: pq.RowGroupMetaData) -> int:
-    column = group.column(0)
-    dictionary = column.dictionary_page_offset
-    return int(column.data_page_offset if not dictionary else min(dictionary, column.data_page_offset))
-
-
 def _open(location: str) -> tuple[fs.FileSystem, str]:
     """The file system and the path in it. Raises ArrowException, OSError or ValueError for an unknown scheme."""
     scheme, separator, rest = location.partition("://")
@@ -281,3 +331,67 @@ def _open(location: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(use_mmap=True), location
     system, path = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
     return system, path
+
+
+class ByTask:
+    """How Spark adds up what each task counts, by its number: once, however often it is run."""
+
+    def zero(self, _: dict[int, int]) -> dict[int, int]:
+        """Of no task."""
+        return {}
+
+    def addInPlace(self, counts: dict[int, int], more: dict[int, int]) -> dict[int, int]:  # noqa: N802 - Spark's name
+        """Those of further tasks."""
+        counts |= more
+        return counts
+
+
+@dataclass(frozen=True)
+class SplitReader:
+    """What the tasks of a scan run.
+
+    tasks : the splits of each task
+    count : is told how many records a task has read, by its number; None: nobody asks
+    """
+
+    scan: Scan
+    files: ParquetFiles | MadeKeys
+    tasks: Sequence[Sequence[Any]]
+    count: Callable[[dict[int, int]], None] | None = None
+
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Scan the splits of the tasks whose numbers are in the batches' only column."""
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from self._rows(number)
+
+    def partial(self, number: int) -> bytes | None:
+        """What the task of this number computes; None as soon as it rejects a row."""
+        first: bytes | None = next(self._rows(number)).column("partial")[0].as_py()
+        return first
+
+    def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
+        return self.scan.of_batches(self._batches(number))
+
+    def _batches(self, number: int) -> Iterator[pa.RecordBatch]:
+        read = 0
+        for batch in self.files.batches_of(self.tasks[number], self.scan.columns):
+            yield batch
+            read += batch.num_rows
+        if self.count is not None:
+            self.count({number: read})
+
+
+def mapped(
+    function: ArrowFunction, files: ParquetFiles, columns: Sequence[str], rows: int, tasks: Sequence[Sequence[Split]],
+    numbers: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """What ``function`` gives for the splits of the tasks whose numbers are in the batches' only column, ``rows`` in a batch."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from function(files.few_rows_of(tasks[number], columns, rows))
+
+
+def renamed(function: ArrowFunction, names: Sequence[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What ``function`` gives for the batches with other names of columns."""
+    return function(batch.rename_columns(list(names)) for batch in batches)

@@ -30,7 +30,7 @@ def test_a_line_has_what_was_read_of_how_much_and_what_remains():
 
 def test_lines_come_while_tasks_read_and_count_their_records(pipeline, monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
-    source = ScanSource.of(pipeline.spark, Source.parse("keys:4e5"), ("key",))
+    source = ScanSource.of(pipeline, Source.parse("keys:4e5"), ("key",))
     reader = source._reader(SkewScan(("key",), "string", ("java",), (12,)))
     with pipeline.progress("scanning", source.reading):
         for _ in range(2):  # as if an executor had been lost, with what its tasks had given

@@ -9,7 +9,7 @@ import re
 import pyarrow as pa
 
 from service.pipeline.analyses.fleet import assignments, summary
-from service.pipeline.analyses.fleet.conclusions import conclusion
+from service.pipeline.analyses.fleet.outcome import conclusion
 
 
 def test_the_order_of_the_rows_decides_nothing() -> None:

@@ -13,17 +13,17 @@ from pyarrow import csv
 
 from service.cli import main
 from service.pipeline.files.types import integers
+from service.pipeline.spark import load as load_job
 from service.pipeline.spark.io.columns import integer
 from service.pipeline.spark.io.reading import read
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.load import job as load_job
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from service.pipeline.spark.job import Pipeline
+    from service.pipeline.spark.io.sinks import Pipeline
 
 NAMES = {"key": "record.key", "topic": "a`b", "partition": "topic partition", "timestamp": "ts.ms`", "bytes": "value.size.bytes"}
 ROWS = pa.table(
@@ -90,9 +90,10 @@ def test_any_name_is_a_name_to_every_reader(source: list[str], pipeline: Pipelin
     """What a job does with the names after it has read them is the same for all."""
     path, *options = source
     columns = {f"{name}_column": column for name, column in OF_LOAD.items() if name != "bytes"}
-    partitions, _, rejected = load_job._measured(
+    partitions, _, _, rejected = load_job._measured(
         pipeline, Source.parse(path, dict(option.split("=") for option in options[1:])), {},
         **columns, size_columns=(OF_LOAD["bytes"],), time_column=NAMES["timestamp"], topic=None, window_seconds=60,
+        duration_seconds=None, time_zone="UTC",
     )  # fmt: skip
     assert sorted((row.partition, row.records, row.bytes) for row in partitions.collect()) == [(0, 2, 4), (1, 1, 2)]
     assert rejected["no partition"] == 1

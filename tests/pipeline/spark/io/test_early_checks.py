@@ -11,12 +11,13 @@ from click.testing import CliRunner
 
 from service.cli import main
 from service.pipeline.spark.errors import WrongSource
-from service.pipeline.spark.io import early_checks
+from service.pipeline.spark.io import sources
 from service.pipeline.spark.io.sources import Source
+from service.pipeline.spark.tasks.parquet_files import UnreadableParquet
 
 
 def checked(location, *columns: str) -> None:
-    early_checks.check(Source.parse(str(location)), columns)
+    sources.check(Source.parse(str(location)), columns)
 
 
 def test_paths_that_hold_the_columns_pass(tmp_path):
@@ -46,7 +47,7 @@ def test_paths_that_hold_the_columns_pass(tmp_path):
 def test_what_cannot_be_read_is_named(tmp_path, name, content, text):
     if content is not None:
         (tmp_path / name).write_text(content)
-    with pytest.raises(WrongSource, match=text):
+    with pytest.raises((WrongSource, UnreadableParquet), match=text):
         checked(tmp_path / name, "key")
 
 
@@ -60,12 +61,12 @@ def test_the_command_ends_before_spark_starts(tmp_path):
 
 
 def test_a_cluster_reads_paths_of_its_own(monkeypatch):
-    assert early_checks.is_here(None, {})
-    assert early_checks.is_here("local[2]", {})
-    assert not early_checks.is_here("spark://host:7077", {})
-    assert not early_checks.is_here(None, {"spark.hadoop.fs.defaultFS": "hdfs://host"})
+    assert sources.is_here(None, {})
+    assert sources.is_here("local[2]", {})
+    assert not sources.is_here("spark://host:7077", {})
+    assert not sources.is_here(None, {"spark.hadoop.fs.defaultFS": "hdfs://host"})
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    assert not early_checks.is_here(None, {})
+    assert not sources.is_here(None, {})
 
 
 def test_small_files_are_those_that_spark_has_little_to_do_with(tmp_path):
@@ -73,9 +74,9 @@ def test_small_files_are_those_that_spark_has_little_to_do_with(tmp_path):
     folder = tmp_path / "records"
     (folder / "day=1").mkdir(parents=True)
     (folder / "day=1" / "a.csv").write_bytes(b"x" * 1000)
-    assert early_checks.bytes_here(Source.parse(f"csv:{folder}")) <= 1000
+    assert sources.bytes_here(Source.parse(f"csv:{folder}")) <= 1000
     (folder / "b.csv.gz").write_bytes(b"x")
-    assert early_checks.bytes_here(Source.parse(f"csv:{folder}")) > 1000
-    assert early_checks.bytes_here(Source.parse(str(folder / "b.csv.gz"))) <= 1000
+    assert sources.bytes_here(Source.parse(f"csv:{folder}")) > 1000
+    assert sources.bytes_here(Source.parse(str(folder / "b.csv.gz"))) <= 1000
     for elsewhere in ("keys:1", "kafka://broker/topic", "table:t", "s3a://bucket/t.csv", f"{folder}/*.csv"):
-        assert early_checks.bytes_here(Source.parse(elsewhere)) > 1000
+        assert sources.bytes_here(Source.parse(elsewhere)) > 1000

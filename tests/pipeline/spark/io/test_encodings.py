@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from service.cli import main
 from service.cli.keys import files
 from service.pipeline.analyses.skew.scan import SkewScan
-from service.pipeline.files.errors import WrongTable
-from service.pipeline.spark.io import early_checks
-from service.pipeline.spark.io.scan import ScanSource, read_table, run_scan
+from service.pipeline.files.rejected import WrongTable
+from service.pipeline.spark.io import sources
+from service.pipeline.spark.io.scan import ScanSource, read_table
 from service.pipeline.spark.io.sources import Source
 from service.report.folders import REJECTED_ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service.pipeline.spark.job import Pipeline
+    from service.pipeline.spark.io.sinks import Pipeline
 
 NOT_UTF8 = [b"a\xff", b"a\xfe", b"\xc0\xaf", b"\xe0\x80\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc3", b"\x80", b"K\xe4se"]
 UTF8 = [b"a", b"/", b"?", b"??", "\ufffd".encode(), "a\ufffd".encode(), "Käse".encode(), "\U0001f600".encode(), b"\xef\xbb\xbfx"]
@@ -63,9 +63,9 @@ def written(path: Path, keys: list[bytes]) -> str:
 
 def in_pipeline(pipeline: Pipeline, path: str, **options: str) -> tuple[Counter[bytes], dict[str, int]]:
     """The records of each key, and the rejected rows by reason."""
-    source = ScanSource.of(pipeline.spark, Source.parse(path, options), ("key",))
+    source = ScanSource.of(pipeline, Source.parse(path, options), ("key",))
     scan = SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt)
-    result, rejected = run_scan(source, scan, pipeline.sink)
+    result, rejected = source.scan(scan, "scanning")
     return Counter({key: of[0] for key, of in result.sample.weights.items()}), rejected
 
 
@@ -163,14 +163,14 @@ def test_a_byte_order_mark_of_utf8_is_no_part_of_the_file(tmp_path):
         written(path, [b"a", b"b"])
         path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
         assert on_command_line(str(path)) == Counter([b"a", b"b"])
-        early_checks.check(Source.parse(str(path)), ("key",))
+        sources.check(Source.parse(str(path)), ("key",))
 
 
-def test_a_table_of_the_driver_with_text_that_is_not_utf8_is_named_with_its_row(spark, tmp_path):
+def test_a_table_of_the_driver_with_text_that_is_not_utf8_is_named_with_its_row(pipeline, tmp_path):
     path = str(tmp_path / "brokers.parquet")
     pq.write_table(pa.table({"broker_id": [1, 2], "rack_id": text_column([b"a", b"\xff"])}), path, row_group_size=1)
     with pytest.raises(WrongTable, match=r"brokers\.parquet: rack_id of row 2 is not UTF-8"):
-        read_table(spark, Source.parse(path), {"broker_id": pa.int32()}, {"rack_id": pa.string()})
+        read_table(pipeline, Source.parse(path), {"broker_id": pa.int32()}, {"rack_id": pa.string()})
 
 
 @pytest.mark.slow
@@ -178,8 +178,8 @@ def test_csv_through_spark_keeps_names_and_separators_that_are_not_ascii(pipelin
     """Also where a quote has no end, which Spark reads to the end of the line."""
     path = tmp_path / "keys.csv"
     path.write_bytes('n§Straße\n1§"Käse\n1§"a§b"\n'.encode() + b"1\xc2\xa7\xff\n")
-    source = ScanSource.of(pipeline.spark, Source.parse(str(path), {"sep": "§"}), ("Straße",))
+    source = ScanSource.of(pipeline, Source.parse(str(path), {"sep": "§"}), ("Straße",))
     scan = SkewScan(("Straße",), "string", ("java",), (3,), corrupt=source.corrupt)
-    result, rejected = run_scan(source, scan, pipeline.sink)
+    result, rejected = source.scan(scan, "scanning")
     assert rejected == {"key is not UTF-8": 1}
     assert result.sample.weights.keys() == {"Käse".encode(), "a§b".encode()}

@@ -8,27 +8,26 @@ from typing import TYPE_CHECKING
 import pytest
 
 from service.pipeline.analyses.skew.scan import SkewScan
-from service.pipeline.files.errors import WrongTable
 from service.pipeline.files.reader import Column
 from service.pipeline.files.reader import read as read_file
-from service.pipeline.files.rejected import RejectedRows
+from service.pipeline.files.rejected import RejectedRows, WrongTable
 from service.pipeline.spark.errors import WrongSource
-from service.pipeline.spark.io import early_checks
-from service.pipeline.spark.io.scan import ScanSource, run_scan
+from service.pipeline.spark.io import sources
+from service.pipeline.spark.io.scan import ScanSource
 from service.pipeline.spark.io.sources import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service.pipeline.spark.job import Pipeline
+    from service.pipeline.spark.io.sinks import Pipeline
 
 NO_END = "has a quote without an end, or one that goes on in the next line: set --read-option multiLine=true if all records do"
 BACKSLASH = r"has quotes after backslashes: set --read-option escape=\\ if these escape them, or else escape=\"\."
 
 
 def keys_of_csv(pipeline: Pipeline, location: str, **options: str) -> dict[str, int]:
-    source = ScanSource.of(pipeline.spark, Source.parse(location, options), ("key",))
-    result, rejected = run_scan(source, SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), pipeline.sink)
+    source = ScanSource.of(pipeline, Source.parse(location, options), ("key",))
+    result, rejected = source.scan(SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), "scanning")
     assert rejected == {}
     return {key.decode(): int(weights[0]) for key, weights in result.sample.weights.items()}
 
@@ -67,7 +66,7 @@ def test_quotes_are_read_as_they_are_meant_or_refused(pipeline, tmp_path, text, 
         with pytest.raises(WrongSource, match=rf"a\.csv.*{by_spark}"):
             keys_of_csv(pipeline, str(path))
     else:
-        early_checks.check(Source.parse(str(path)), ["key"])
+        sources.check(Source.parse(str(path)), ["key"])
         assert keys_of_csv(pipeline, str(path)) == Counter(by_spark)
     if isinstance(here, str):
         with pytest.raises(WrongTable, match=here):

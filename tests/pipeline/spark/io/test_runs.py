@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from service import __version__
 from service.cli import main
-from service.pipeline.spark.tasks.stamp import COLUMNS
+from service.pipeline.spark.tasks.parquet_files import STAMP_COLUMNS
 
 KEYS = "keys:1000?keys=50&seed={}"
 PLANS, WINDOWS = "plans.parquet", "windows.parquet"
@@ -40,8 +40,8 @@ def test_every_table_and_the_summary_say_which_run_they_are_of(tmp_path):
     summary = json.loads(skew(tmp_path / "out", 1, "--topic", "orders").rpartition("}")[0] + "}")
     for table in (tmp_path / "out").glob("*.parquet"):
         rows = pq.read_table(table)
-        assert {(field.name, field.type) for field in COLUMNS} <= {(field.name, field.type) for field in rows.schema}
-        for stamp in rows.select(COLUMNS.names).to_pylist():
+        assert {(field.name, field.type) for field in STAMP_COLUMNS} <= {(field.name, field.type) for field in rows.schema}
+        for stamp in rows.select(STAMP_COLUMNS.names).to_pylist():
             assert stamp == {name: summary[name] for name in stamp} | {
                 "computed_at": datetime.fromisoformat(summary["computed_at"])
             }

@@ -136,7 +136,7 @@ def test_a_missing_column_is_named_with_the_one_that_was_meant(spark, write):
     source = Source.parse(write("records.csv", "tailnum,carrier\nN1,UA\n"))
     frame = reading.read(spark, source)
     with pytest.raises(WrongSource, match=r"has no column 'tail_num' \(did you mean 'tailnum'\?\); it has tailnum, carrier"):
-        reading.require(frame, ["carrier", "tail_num"], source)
+        sources.require_names(frame.columns, ["carrier", "tail_num"], source)
 
 
 @pytest.mark.parametrize("text", ["nowhere.parquet", "table:nothing", "unheard-of:nowhere"])

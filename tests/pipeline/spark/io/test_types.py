@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,14 @@ from service.core.keys.columns import SERIALIZED
 from service.pipeline.analyses import results
 from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.files.key_columns import check_format, joined, read_keys
-from service.pipeline.files.texts import java_text, text_of
-from service.pipeline.spark.cluster.arrow_tasks import tasks_of
+from service.pipeline.files.types import java_text, text_of
 from service.pipeline.spark.cluster.failures import failure
+from service.pipeline.spark.cluster.progress import progress
+from service.pipeline.spark.cluster.session import tasks_of
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading
-from service.pipeline.spark.io.scan import ScanSource, run_scan
+from service.pipeline.spark.io.scan import ScanSource
+from service.pipeline.spark.io.sinks import Pipeline, Sink
 from service.pipeline.spark.io.sources import Source
 from tests.pipeline.spark.io.test_quotes import keys_of_csv
 
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from service.pipeline.spark.job import Pipeline
 
 NOON = dt.datetime(2026, 1, 16, 12, tzinfo=dt.UTC).replace(tzinfo=None)
 TIMES = [NOON, NOON.replace(microsecond=120_000), None, NOON.replace(year=1969, microsecond=1000)]
@@ -78,10 +80,15 @@ def keys_of(table: pa.Table, columns: tuple[str, ...], key_format: str | None) -
     return Counter({key: int(weights[0]) for key, weights in sample.weights.items()})
 
 
+def _pipeline(spark: SparkSession, path: Path) -> Pipeline:
+    """That of a whole module, whose results nobody writes."""
+    return Pipeline(spark, Sink(spark, str(path.parent)), partial(progress, spark))
+
+
 @pytest.fixture(scope="module")
 def by_tasks(spark: SparkSession, path: Path) -> pa.Table:
     """Every column as tasks read it themselves."""
-    source = ScanSource.of(spark, Source.parse(str(path)), ("tenant", *COLUMNS, "user.id"))
+    source = ScanSource.of(_pipeline(spark, path), Source.parse(str(path)), ("tenant", *COLUMNS, "user.id"))
     assert source.files is not None
     return source.table()
 
@@ -89,7 +96,8 @@ def by_tasks(spark: SparkSession, path: Path) -> pa.Table:
 @pytest.fixture(scope="module")
 def by_spark(spark: SparkSession, path: Path) -> pa.Table:
     """Every column as Spark gives it to tasks."""
-    source = ScanSource.of(spark, Source.parse(str(path), {"mergeSchema": "false"}), ("tenant", *COLUMNS, "user.id"))
+    by_option = Source.parse(str(path), {"mergeSchema": "false"})
+    source = ScanSource.of(_pipeline(spark, path), by_option, ("tenant", *COLUMNS, "user.id"))
     assert source.files is None
     return tasks_of(source.frame, lambda batches: batches, 1).run(source.schema)
 
@@ -149,9 +157,9 @@ def test_a_decimal_is_a_long_or_a_text_and_a_date_a_text():
 def test_files_whose_types_differ_are_refused(pipeline, tmp_path):
     for name, kind in (("a", pa.int32()), ("b", pa.int64())):
         pq.write_table(pa.table({"key": pa.array([1, 2], kind)}), tmp_path / f"{name}.parquet")
-    source = ScanSource.of(pipeline.spark, Source.parse(str(tmp_path)), ("key",))
+    source = ScanSource.of(pipeline, Source.parse(str(tmp_path)), ("key",))
     with pytest.raises(Exception, match=r"b\.parquet has the column 'key' as int64, the first file .*a\.parquet as int32"):
-        run_scan(source, SkewScan(("key",), "int", ("java",), (3,)), pipeline.sink)
+        source.scan(SkewScan(("key",), "int", ("java",), (3,)), "scanning")
 
 
 def written(path: Path, text: str) -> Path:
@@ -173,8 +181,8 @@ def written(path: Path, text: str) -> Path:
 def test_line_breaks_in_quotes_are_read(pipeline, tmp_path, name, text, expected):
     path = written(tmp_path / name, text)
     key = "the\nkey" if "the" in text else "key"
-    source = ScanSource.of(pipeline.spark, Source.parse(str(path)), (key,))
-    result, rejected = run_scan(source, SkewScan((key,), "string", ("java",), (3,), corrupt=source.corrupt), pipeline.sink)
+    source = ScanSource.of(pipeline, Source.parse(str(path)), (key,))
+    result, rejected = source.scan(SkewScan((key,), "string", ("java",), (3,), corrupt=source.corrupt), "scanning")
     assert rejected == {}
     assert {k.decode(): int(w[0]) for k, w in result.sample.weights.items()} == expected
 
@@ -191,9 +199,9 @@ def test_names_of_folders_are_text(pipeline, tmp_path, form):
             pq.write_table(pa.table({"n": [1, 2]}), folder / "a.parquet")
         else:
             written(folder / f"a.{form}", "n\n1\n2\n" if form == "csv" else "".join(json.dumps({"n": n}) + "\n" for n in (1, 2)))
-    source = ScanSource.of(pipeline.spark, Source.parse(f"{form}:{tmp_path}/t"), ("code",))
+    source = ScanSource.of(pipeline, Source.parse(f"{form}:{tmp_path}/t"), ("code",))
     scan = SkewScan(("code",), check_format(source.schema.field("code").type, None), ("java",), (3,), corrupt=source.corrupt)
-    result, rejected = run_scan(source, scan, pipeline.sink)
+    result, rejected = source.scan(scan, "scanning")
     assert rejected == {}
     keys = {text: 2 for text in texts.values() if text is not None}
     assert {k.decode(): int(w[0]) for k, w in result.sample.weights.items()} == keys
@@ -210,39 +218,39 @@ def test_files_in_folders_without_values_are_read(pipeline, tmp_path, form):
             pq.write_table(pa.table({"key": [name]}), target)
         else:
             written(target, f"key\n{name}\n" if form == "csv" else json.dumps({"key": name}) + "\n")
-    source = ScanSource.of(pipeline.spark, Source.parse(f"{form}:{tmp_path}/t"), ("key",))
-    result, rejected = run_scan(source, SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), pipeline.sink)
+    source = ScanSource.of(pipeline, Source.parse(f"{form}:{tmp_path}/t"), ("key",))
+    result, rejected = source.scan(SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt), "scanning")
     assert (sorted(result.sample.weights), rejected) == ([b"2026/11/c", b"2026/b", b"a"], {})
 
 
 def test_records_are_chosen_and_their_columns_computed(pipeline, path):
     source = Source("parquet", str(path), where="i64 > 0", select=("concat('u-', i64) key",))
-    chosen = ScanSource.of(pipeline.spark, source, ("key",))
-    result, _ = run_scan(chosen, SkewScan(("key",), "string", ("java",), (3,)), pipeline.sink)
+    chosen = ScanSource.of(pipeline, source, ("key",))
+    result, _ = chosen.scan(SkewScan(("key",), "string", ("java",), (3,)), "scanning")
     assert result.sample.weights.keys() == {b"u-7", f"u-{2**62}".encode()}
     with pytest.raises(WrongSource, match=r"--where or --select: .*`nope` cannot be resolved"):
-        ScanSource.of(pipeline.spark, Source("parquet", str(path), where="nope > 1"), ("key",)).schema  # noqa: B018
+        ScanSource.of(pipeline, Source("parquet", str(path), where="nope > 1"), ("key",)).schema  # noqa: B018
 
 
 def test_a_member_of_a_column_is_a_column(pipeline, tmp_path):
     written(tmp_path / "a.jsonl", '{"user": {"id": "u1"}, "a.b": "x"}\n{"user": null, "a.b": "y"}\n')
     source = Source.parse(str(tmp_path / "a.jsonl"))
     for name, expected in (("user.id", {b"u1"}), ("a.b", {b"x", b"y"})):
-        of = ScanSource.of(pipeline.spark, source, (name,))
-        result, _ = run_scan(of, SkewScan((name,), "string", ("java",), (3,), corrupt=of.corrupt), pipeline.sink)
+        of = ScanSource.of(pipeline, source, (name,))
+        result, _ = of.scan(SkewScan((name,), "string", ("java",), (3,), corrupt=of.corrupt), "scanning")
         assert result.sample.weights.keys() == expected
 
 
 def test_tasks_are_as_many_as_the_bytes_ask_for(pipeline, path):
-    source = ScanSource.of(pipeline.spark, Source.parse(str(path)), ("text",))
+    source = ScanSource.of(pipeline, Source.parse(str(path)), ("text",))
     large = replace(source, files=type(source.files)([(str(path), 100 * 2**30)]))
     assert len(large._reader(SkewScan(("text",), "string", ("java",), (3,))).tasks) == 200
 
 
 def keys_of_json(pipeline: Pipeline, path: Path, **options: str) -> Counter[bytes]:
-    source = ScanSource.of(pipeline.spark, Source.parse(str(path), options), ("key",))
+    source = ScanSource.of(pipeline, Source.parse(str(path), options), ("key",))
     scan = SkewScan(("key",), check_format(source.schema.field("key").type, None), ("java",), (3,), corrupt=source.corrupt)
-    result, rejected = run_scan(source, scan, pipeline.sink)
+    result, rejected = source.scan(scan, "scanning")
     assert rejected == {}
     return Counter({key: int(weights[0]) for key, weights in result.sample.weights.items()})
 

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from service.cli import main
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
+from service.pipeline.spark import load as job
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.load import job
 from service.planner.attribution.equivalents import classify, hash_all
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
     from pyspark.sql import SparkSession
 
-    from service.pipeline.spark.job import Pipeline
+    from service.pipeline.spark.io.sinks import Pipeline
     from tests.support.broker import Broker
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -85,9 +85,10 @@ def test_digits_are_a_size_in_csv_and_a_text_elsewhere(pipeline: Pipeline, tmp_p
     pq.write_table(numbers, tmp_path / "numbers.parquet")
     lacking = {"column 'value' has no integer in [0, 2^53]": 1, "no value in column 'value'": 1}
     for name, size, rejected in (("records.csv", 503, {}), ("records.parquet", 6, {}), ("numbers.parquet", 5, lacking)):
-        partitions, _, found = job._measured(
+        partitions, _, _, found = job._measured(
             pipeline, Source.parse(str(tmp_path / name)), {}, topic_column="topic", partition_column="partition",
             size_columns=("value",), time_column="timestamp", topic="t", window_seconds=60,
+            duration_seconds=None, time_zone="UTC",
         )  # fmt: skip
         assert ([row.bytes for row in partitions.collect()], found) == ([size], rejected)
 
@@ -197,14 +198,15 @@ def test_a_live_topic_is_measured_by_its_own_timestamps(broker: Broker, pipeline
     start = 1_700_000_040_000  # a full minute
     broker.produce(topic, [("k", "12345")] * 600, timestamps=range(start, start + 600_000, 1000), partition=0)
     broker.produce(topic, [("k", "12345")] * 600, timestamps=[start + 330_000] * 600, partition=0)
-    partitions, span, rejected = job._measured(
+    partitions, records, span, rejected = job._measured(
         pipeline, Source.parse(f"kafka://{broker.bootstrap}/{topic}"), {}, topic_column="topic", partition_column="partition",
         size_columns=(), time_column="timestamp", topic=None, window_seconds=60,
+        duration_seconds=None, time_zone="UTC",
     )  # fmt: skip
     expected = {start // 1000 + 60 * minute: (660 if minute == 5 else 60) for minute in range(10)}
     rows = [tuple(row) for row in partitions.select("topic", "partition", "window", "records", "bytes").collect()]
     assert sorted(rows) == [(topic, 0, window, records, 6 * records) for window, records in expected.items()]
-    assert (span.start, span.count, span.records, rejected) == (start // 1000, 10, 1200, {})
+    assert (span["start"], span["windows"], records, rejected) == (start // 1000, 10, 1200, {})
 
 
 @pytest.mark.slow

@@ -10,10 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.pipeline.analyses.mismatch import count_scan
-from service.pipeline.analyses.mismatch.count_scan import SAMPLE_RECORDS, CountScan
+from service.pipeline.analyses.mismatch import scan as count_scan
 from service.pipeline.analyses.mismatch.outcome import MOST_PARTITIONS
-from service.pipeline.analyses.mismatch.scan import MismatchScan
+from service.pipeline.analyses.mismatch.scan import SAMPLE_RECORDS, CountScan, MismatchScan
 from service.pipeline.analyses.results import merged, packed
 
 

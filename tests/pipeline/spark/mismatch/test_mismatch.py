@@ -17,7 +17,7 @@ from service.core.keys.columns import strings
 from service.pipeline.analyses.mismatch import scan as mismatch_scan
 from service.pipeline.analyses.mismatch.scan import MismatchResult, MismatchScan, PairSample, patterns, settled
 from service.pipeline.analyses.results import merged
-from service.pipeline.spark.mismatch.options import JOB
+from service.pipeline.spark.jobs import MISMATCH
 from service.planner.attribution.equivalents import hash_all
 from service.planner.attribution.mixtures import unmix
 from tests.support.questions import SUSPECTS
@@ -132,7 +132,7 @@ def test_a_partitioner_that_looks_at_no_key_expects_nothing() -> None:
 
 
 def test_an_unknown_partitioner_is_refused_before_spark_starts() -> None:
-    done = CliRunner().invoke(main, ["pipeline", JOB.name, "table:records", "--expected", "jawa"])
+    done = CliRunner().invoke(main, ["pipeline", MISMATCH.name, "table:records", "--expected", "jawa"])
     assert done.exit_code != 0
     assert "There is no partitioner 'jawa'" in done.output
 

@@ -15,14 +15,15 @@ from pyarrow import csv
 
 from service.core.coordinators import of_group
 from service.pipeline.analyses.fleet.assignments import assign_groups
+from service.pipeline.spark import offsets as job
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.columns import milliseconds
 from service.pipeline.spark.io.reading import read
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.offsets import job
-from service.pipeline.spark.offsets.options import RETENTION_MINUTES
-from service.pipeline.spark.offsets.tasks import group_states
+from service.pipeline.spark.jobs import RETENTION_MINUTES
 from service.pipeline.spark.tasks import coordinator_records as offset_records
+from service.pipeline.spark.tasks import group_requests
+from service.report.folders import REJECTED_ROWS
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 from tests.reference.committed_offsets import committed_offsets
@@ -125,7 +126,7 @@ def state_of(*records):
         {"at": 5, "group": "g", "type": row.type, "member": row.key.get("memberId"), "value": json.dumps(row.value)}
         for row in rows
     ]
-    return group_states.read_group(pa.Table.from_pylist(latest)).to_pylist()
+    return group_requests.read_group(pa.Table.from_pylist(latest)).to_pylist()
 
 
 def test_a_consumer_group_is_put_together_from_the_records_of_its_members():
@@ -296,7 +297,7 @@ def test_rows_without_a_readable_time_are_rejected(pipeline, tmp_path):
         outcome.report.verdict
         == "The lag is 50 records over 1 partition. Whether it grows is not known: that takes log ends of several times."
     )
-    rows = rows_of(outcome.tables[job.REJECTED_ROWS])
+    rows = rows_of(outcome.tables[REJECTED_ROWS])
     reasons = [row["reason"] for row in rows]
     assert {reason: reasons.count(reason) for reason in rejected} == rejected
     assert {"the timestamp is unreadable", "the offset is unreadable"} <= set(reasons)
@@ -332,7 +333,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
         f"{time:%Y-%m-%dT%H:%M:%S.%fZ}" if i % 2 else str(log[i][2]) for i, time in enumerate(mixed["timestamp"].to_pylist())
     ]
     mixed = mixed.set_column(4, "timestamp", pa.array(texts))
-    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.REQUESTS, job.REJECTED_ROWS)
+    names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.REQUESTS, REJECTED_ROWS)
     outcome, tables = run(pipeline, tmp_path, mixed, *names, log_end=Source.parse(str(tmp_path / "ends.parquet")))
     assert outcome.summary["as_of"] == "2023-11-14T22:13:29+00:00"
     assert outcome.summary["rejected_log_ends"] == {}
@@ -361,7 +362,7 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
     members = {(row["group"], row["member_id"]): row for row in tables[job.MEMBERS]}
     assert (members["g", "a"]["lag"], members["g", "b"]["lag"]) == (550, 140)
     assert [row["lag"] for row in tables[job.HISTORY] if row["group"] == "g"] == [950 + 60, 750 + 100, 690]
-    (unreadable,) = tables[job.REJECTED_ROWS]
+    (unreadable,) = tables[REJECTED_ROWS]
     assert unreadable["reason"].startswith("key, byte 2:")
 
     questions = outcome.summary["group_assignments"]

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
 
 from service.cli import main
-from service.pipeline.spark.offsets.tasks import group_states
 from service.pipeline.spark.tasks import coordinator_records as offset_records
+from service.pipeline.spark.tasks import group_requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +83,8 @@ def test_commits_and_members_are_those_that_the_broker_tells(broker: Broker, pro
         assert {(row["topic"], row["partition"]): row["committed_offset"] for row in commits} == expected
         assert sum(expected.values()) == 200
 
-        records = [{**row, "at": 0} for row in latest.values() if row["type"] in group_states.TYPES and not row["tombstone"]]
-        head, *rows = group_states.read_group(pa.Table.from_pylist(records)).to_pylist()
+        records = [{**row, "at": 0} for row in latest.values() if row["type"] in group_requests.TYPES and not row["tombstone"]]
+        head, *rows = group_requests.read_group(pa.Table.from_pylist(records)).to_pylist()
         assert (head["protocol"], head["empty"], head["subscribed"]) == (protocol, False, [topic])
         (member,) = json.loads(head["members"])
         assert member["member_id"] == consumer.memberid()

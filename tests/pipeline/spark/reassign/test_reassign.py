@@ -11,11 +11,11 @@ import pytest
 
 from service.core.errors import AllocatorError
 from service.parameters import TOPIC_LEADERS
-from service.pipeline.analyses.reassign import outcome as outcomes
-from service.pipeline.files.errors import WrongTable
+from service.pipeline.analyses import reassign as outcomes
+from service.pipeline.files.rejected import WrongTable
+from service.pipeline.spark import reassign as job
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.reassign import job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from flask.testing import FlaskClient
 
-    from service.pipeline.analyses.outcome import Outcome
-    from service.pipeline.spark.job import Pipeline
+    from service.pipeline.analyses.results import Outcome
+    from service.pipeline.spark.io.sinks import Pipeline
 
 BROKERS = "broker_id,rack_id,draining\n0,a,\n1,b,\n2,b,\n3,a,\n7,b,true\n"
 ROWS = {"orders": [[7, 0], [0, 7], [0, 1]], "payments": [[3, 7], [1, 3]]}

@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from service.pipeline.analyses.skew.scan import SkewScan
-from service.pipeline.spark.skew.tasks.windows import SCHEMA, Windows, WindowScan, summed
+from service.pipeline.spark.tasks.windows import SCHEMA, Windows, WindowScan, summed
 from tests.support.jvm import INTERPRETED, short_lived_spark
 from tests.support.serving import free_port
 

@@ -21,11 +21,11 @@ from service.pipeline.analyses import results
 from service.pipeline.analyses.skew import scan as skew_scan
 from service.pipeline.analyses.skew.answer import answer_from
 from service.pipeline.analyses.skew.scan import KeySample, SkewResult, SkewScan
-from service.pipeline.spark.cluster import arrow_tasks
+from service.pipeline.spark import skew as job
+from service.pipeline.spark.cluster import session
 from service.pipeline.spark.io import scan
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.skew import job
-from service.pipeline.spark.tasks.splits import SplitReader
+from service.pipeline.spark.tasks.parquet_files import SplitReader
 from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.plans import CountLimits, Rates
 
@@ -79,7 +79,7 @@ BY_SPARK = {"mergeSchema": "false"}
 def scanned(pipeline, source, *, read_options=(), **options):
     scan_source, of_records = job.prepare(pipeline, Source.parse(source, dict(read_options)), OPTIONS | options)
     assert (scan_source.files is not None) == (scan_source.source.format == "parquet" and not read_options)
-    return scan.run_scan(scan_source, of_records, pipeline.sink)
+    return scan_source.scan(of_records, "scanning")
 
 
 def figures(result: SkewResult):
@@ -138,7 +138,7 @@ def test_large_files_are_read_once(pipeline, parquet, monkeypatch):
 def test_many_partial_results_are_merged_before_the_driver_gets_them(pipeline, parquet, monkeypatch):
     """Two at a time, until two are left. They come to the same."""
     few, _ = scanned(pipeline, parquet)
-    monkeypatch.setattr(arrow_tasks, "TASK_BYTES", 2**13)
+    monkeypatch.setattr(session, "TASK_BYTES", 2**13)
     monkeypatch.setattr(scan, "MERGED", 2)
     many, rejected = scanned(pipeline, parquet)
     assert (figures(many), rejected) == (figures(few), {})
@@ -167,7 +167,7 @@ def test_keys_of_one_weight_move_as_their_sizes_say():
         sizes = np.array([1_000 + int(key[7:]) if key.startswith("t") else 1 for key in keys], np.int64)
         counts.add(Text(byte_strings([key.encode() for key in keys])), "string", None, sizes)
     (move,) = answer_from(SkewResult(counts, KeySample()), {}, "string", CountLimits(), Rates(), None).moves
-    assert move.exact
+    assert move["exact"]
 
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=60), min_size=1, max_size=6), st.integers(1, 20))

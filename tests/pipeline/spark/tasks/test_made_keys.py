@@ -7,10 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from service.pipeline.spark import skew as job
 from service.pipeline.spark.errors import WrongSource
-from service.pipeline.spark.io import scan
 from service.pipeline.spark.io.sources import Source, made_keys
-from service.pipeline.spark.skew import job
 from service.pipeline.spark.tasks.made_keys import BLOCK
 from tests.pipeline.spark.skew.test_skew import OPTIONS
 from tests.reference.hashes import murmur2
@@ -74,10 +73,10 @@ def test_range_has_the_keys_of_kafkas_own_tool_in_its_order(pipeline):
     counts = Counter((murmur2(str(i % 70_001).encode()) & 0x7FFFFFFF) % 12 for i in range(140_000))
     for where in (None, "key >= ''"):
         source = Source("keys", "140000", (), {"distribution": "range", "keys": "70001"}, where)
-        scanned = job.prepare(
+        records, of_records = job.prepare(
             pipeline, source, OPTIONS | {"partitioners": ("java",), "partitions_counts": (12,), "size_columns": ()}
         )
-        result, rejected = scan.run_scan(*scanned, pipeline.sink)
+        result, rejected = records.scan(of_records, "scanning")
         assert rejected == {}
         assert result.counts.totals("java", 12).records.tolist() == [counts[p] for p in range(12)]
     assert str(source) == "keys:140000?distribution=range&keys=70001"

@@ -9,8 +9,7 @@ import pytest
 from service.pipeline.analyses.results import merged
 from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.spark.tasks import parquet_files
-from service.pipeline.spark.tasks.parquet_files import ParquetFiles, ParquetWriter
-from service.pipeline.spark.tasks.splits import SplitReader
+from service.pipeline.spark.tasks.parquet_files import ParquetFiles, ParquetWriter, SplitReader, UnreadableParquet
 
 RECORDS = pa.table({"key": [f"key-{i}" for i in range(20_000)], "value": ["x" * (i % 9) for i in range(20_000)]})
 
@@ -79,7 +78,7 @@ def test_parquet_is_what_it_is_to_spark_whatever_its_writer_held(tmp_path, kind)
 def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
     for name, column in (("1.parquet", "key"), ("2.parquet", "keys")):
         pq.write_table(pa.table({column: ["a"]}), tmp_path / name)
-    with pytest.raises(ValueError, match=r"2\.parquet has no column 'key'"):
+    with pytest.raises(UnreadableParquet, match=r"2\.parquet has no column 'key'"):
         list(parquet_files.find(str(tmp_path)).batches(["key"]))
 
 

@@ -1,9 +1,9 @@
 """A reassignment of all topics of a table: summary, tables and report."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from __future__ import annotations
+
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
-from service.core.model import Ragged
+from service.core.measures import COUNTS
 from service.core.printable import printable
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table
 from service.decisions.reassignments.question import ReassignmentQuestion
@@ -26,13 +26,20 @@ from service.decisions.reassignments.rows import (
 )
 from service.decisions.reassignments.selection import parse_balance, read_balance
 from service.decisions.rows import LONGEST_NAME, LONGEST_TOPIC_NAME, NAME, struct_rows
-from service.pipeline.analyses.outcome import Outcome
-from service.pipeline.analyses.reassign.report import load_summary, report_of
-from service.pipeline.files.errors import WrongTable
+from service.pipeline.analyses.nested_columns import first_misfit
+from service.pipeline.analyses.results import Outcome
+from service.pipeline.files.rejected import WrongTable
 from service.planner.reassignments import RESOURCES
-from service.planner.reassignments.batches.schedule import Batches
-from service.planner.reassignments.model import Brokers, Placements
-from service.report.figures import number
+from service.report.figures import duration, number, size
+from service.report.pages import COLORS, LABELLED, Figure, FigureRow, Report, Section, Table, chart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.axes import Axes
+
+    from service.planner.reassignments.batches.schedule import Batches
+    from service.planner.reassignments.model import Brokers, Placements
 
 REASSIGNMENT: Final = "reassignment.parquet"
 MOVES: Final = "moves.parquet"
@@ -48,6 +55,12 @@ BROKERS: Final = (
     {field.name: field.type for field in TARGET_BROKER if field.name != "broker_id"},
 )
 """The same of brokers."""
+
+LISTED: Final = 50
+"""Batches that the page lists."""
+
+UPRIGHT: Final = 24
+"""Broker ids up to which they stand upright beside each other."""
 
 
 def reassign(
@@ -72,16 +85,16 @@ def reassign(
 def outcome_of(planned: ReassignmentAnswer, balance: str, source: str) -> Outcome:
     """The outcome of a plan. balance : as in the summary; source : the name of what was read, for the report"""
     summary = _summary(planned, balance)
-    steps = _batches(planned.batches, planned.timing.seconds, sized=planned.placements.sizes is not None)
-    moves = moves_table(planned.brokers, planned.placements, planned.moves)
-    tables = {REASSIGNMENT: _reassignment(planned.brokers, planned.placements, planned.batches), MOVES: moves, STEPS: steps}
-    points = None if planned.frontier is None else planned.frontier.table()
-    if points is not None:
-        tables[FRONTIER] = points
+    tables = {
+        REASSIGNMENT: _reassignment(planned.brokers, planned.placements, planned.batches),
+        MOVES: moves_table(planned.brokers, planned.placements, planned.moves),
+        STEPS: _batches(planned.batches, planned.timing.seconds, sized=planned.placements.sizes is not None),
+        **({} if planned.frontier is None else {FRONTIER: planned.frontier.table()}),
+    }
     return Outcome(
         summary=summary,
         tables=tables,
-        report=report_of(summary, steps, source, points),
+        report=_report(summary, tables, source),
         headline={
             "partitions": number(len(planned.placements)),
             "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(planned.plan.lower_bound)})",
@@ -113,7 +126,7 @@ def _topics(name: str, table: pa.Table) -> pa.StructArray:
     lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
     rows = struct_rows(PLACED_TOPIC, lists, len(names.dictionary))
     if not plain_placed_topics(rows):
-        topic = rows[_first_odd(rows, plain_placed_topics)]["topic_name"].as_py()
+        topic = rows[first_misfit(rows, plain_placed_topics)]["topic_name"].as_py()
         raise WrongTable(
             f"{name}: Topic {printable(topic)!r} must have a name of at most {LONGEST_TOPIC_NAME} characters, a replica of each "
             f"partition, and sizes and rates of at most {number(MOST_BYTES)}."
@@ -126,15 +139,9 @@ def _check_present(name: str, table: pa.Table, required: Iterable[str]) -> None:
     if not len(table):
         raise WrongTable.without_records(name)
     for column in required:
-        if table.column(column).null_count:
-            raise WrongTable(
-                f"{name}: {column} of row {pc.index(pc.is_null(table.column(column)), True).as_py() + 1:,} is missing."
-            )
-
-
-def _first_odd(rows: pa.StructArray, is_plain: Callable[[pa.StructArray], bool]) -> int:
-    """The first row that is not well-formed; there is one."""
-    return bisect_left(range(len(rows)), True, key=lambda row: not is_plain(rows.take(pa.array(range(row + 1)))))
+        row = pc.index(pc.is_null(table.column(column)), True).as_py()
+        if row >= 0:
+            raise WrongTable(f"{name}: {column} of row {row + 1:,} is missing.")
 
 
 def _chunk(column: pa.ChunkedArray) -> pa.Array:
@@ -148,7 +155,7 @@ def _brokers(name: str, table: pa.Table) -> pa.StructArray:
     column = {name: _chunk(table.column(name)) for name in table.column_names}
     rows = struct_rows(TARGET_BROKER, column, len(table))
     if not plain_target_brokers(rows):
-        row = _first_odd(rows, plain_target_brokers)
+        row = first_misfit(rows, plain_target_brokers)
         raise WrongTable(
             f"{name}: Row {row + 1:,} must have a positive weight, limits from 0 to {number(MOST_BYTES)}, and a rack_id of at "
             f"most {LONGEST_NAME} bytes."
@@ -162,31 +169,29 @@ def _brokers(name: str, table: pa.Table) -> pa.StructArray:
 def _reassignment(brokers: Brokers, placements: Placements, batches: Batches) -> pa.Table:
     """A row for each partition that changes in a batch (from 1): its replicas after it and before it."""
     steps = batches.steps
-
-    def lists(rows: Ragged) -> pa.Array:
-        return pa.ListArray.from_arrays(pa.array(rows.offsets), pa.array(brokers.cluster.broker_ids[rows.values]))
-
-    return pa.table(
-        {
-            "batch": pa.array(steps.batches + 1),
-            "topic": pa.array(placements.topic_names, NAME).take(pa.array(placements.topics[steps.partitions])),
-            "partition": pa.array(placements.partition_ids[steps.partitions]),
-            "replicas": lists(steps.after),
-            "current_replicas": lists(steps.before),
-        }
+    ids = brokers.cluster.broker_ids
+    after, before = (
+        pa.ListArray.from_arrays(pa.array(rows.offsets), pa.array(ids[rows.values])) for rows in (steps.after, steps.before)
     )
+    columns = {
+        "batch": pa.array(steps.batches + 1),
+        "topic": pa.array(placements.topic_names, NAME).take(pa.array(placements.topics[steps.partitions])),
+        "partition": pa.array(placements.partition_ids[steps.partitions]),
+        "replicas": after,
+        "current_replicas": before,
+    }
+    return pa.table(columns)
 
 
 def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
     count = len(batches)
-    return pa.table(
-        {
-            "batch": pa.array(np.arange(1, count + 1, dtype=np.int32)),
-            "moves": pa.array(batches.moves),
-            "bytes": pa.array(batches.amounts) if sized else pa.nulls(count, pa.int64()),
-            "duration_seconds": pa.nulls(count, pa.float64()) if seconds is None else pa.array(seconds, mask=np.isinf(seconds)),
-        }
-    )
+    columns = {
+        "batch": pa.array(np.arange(1, count + 1, dtype=np.int32)),
+        "moves": pa.array(batches.moves),
+        "bytes": pa.array(batches.amounts) if sized else pa.nulls(count, pa.int64()),
+        "duration_seconds": pa.nulls(count, pa.float64()) if seconds is None else pa.array(seconds, mask=np.isinf(seconds)),
+    }
+    return pa.table(columns)
 
 
 def _summary(planned: ReassignmentAnswer, balance: str) -> dict[str, Any]:
@@ -194,10 +199,11 @@ def _summary(planned: ReassignmentAnswer, balance: str) -> dict[str, Any]:
     result, batches, timing = planned.plan, planned.batches, planned.timing
     now = placements.replicas
     leads = now.firsts() != result.replicas.firsts()
-    before, after = (load_summary(brokers, load) for load in planned.loads)
-    for state, traffic in zip((before, after), planned.traffic, strict=True):
-        if traffic is not None:
-            state["zone_traffic"] = traffic.figures(question.price_per_gb)
+    states = []
+    for load, traffic in zip(planned.loads, planned.traffic, strict=True):
+        of_each = {name: {"counts": load.totals[name], **asdict(load.spread(name))} for name in COUNTS}
+        of_zones = {} if traffic is None else {"zone_traffic": traffic.figures(question.price_per_gb)}
+        states.append({"broker_ids": brokers.cluster.broker_ids, **of_each, **of_zones})
     return {
         "job": "reassign",
         "objective": question.goal.objective,
@@ -223,7 +229,85 @@ def _summary(planned: ReassignmentAnswer, balance: str) -> dict[str, Any]:
         "write_rates_known": placements.rates is not None,
         "throttle_bytes_per_second": timing.throttle,
         "throttle_needed_bytes_per_second": timing.throttle_needed,
-        "before": before,
-        "after": after,
+        "before": states[0],
+        "after": states[1],
         "pace": {"throttle_bytes_per_second": question.throttle_bytes_per_second, **asdict(question.pace)},
     }
+
+
+# ---- the report --------------------------------------------------------------------------------------------------------
+
+
+def _report(summary: dict[str, Any], tables: dict[str, pa.Table], source: str) -> Report:
+    """What the plan does, the brokers before and after, and the batches."""
+    moves, before, after = summary["moves"], summary["before"], summary["after"]
+    bound = (size if summary["balance"] == "bytes" else number)(moves["lower_bound"])
+    figures = [
+        Figure("replicas to copy", number(moves["replicas"])),
+        Figure("lower bound", bound),
+        Figure("preferred leaders to change", number(moves["leaders"])),
+        Figure("batches", number(summary["batches"])),
+    ]
+    if moves["bytes"] is not None:
+        figures.insert(1, Figure("bytes to copy", size(moves["bytes"])))
+    if summary["duration_seconds"] is not None:
+        least = "of all batches" if summary["write_rates_known"] else "of all batches at least: write rates are not known"
+        figures.append(Figure("duration", duration(summary["duration_seconds"]), least))
+    rows = []
+    for name, title in (("replicas", "replicas"), ("leaders", "preferred leaders")):
+        skews = (f"{state[name]['skew']:.3f}" for state in (before, after))
+        rows.append((title, *skews, *(number(after[name][end]) for end in ("min", "max"))))
+    evenness = Table(("of brokers", "skew now", "skew after", "least", "most"), rows)
+    sections = [Section("At a glance", (FigureRow(tuple(figures)), evenness), " ".join(summary["effects"]))]
+    if summary["warnings"]:
+        sections.append(Section("Before you execute it", (), " ".join(summary["warnings"])))
+    counts = [state[name]["counts"] for name in ("replicas", "leaders") for state in (before, after)]
+    rows = [(str(broker_id), *map(number, each)) for broker_id, *each in zip(before["broker_ids"], *counts, strict=True)]
+    columns = ("broker", "replicas now", "after", "preferred leaders now", "after")
+    brokers = Table(columns, rows, folded="Show the brokers as a table")
+    sections.append(Section("Replicas of each broker", (chart(lambda axes: _draw_brokers(axes, before, after)), brokers)))
+    if FRONTIER in tables:
+        sections.append(_copies_against_evenness(tables[FRONTIER]))
+    if summary["batches"]:
+        batches = tables[STEPS]
+        units = (("batch", number), ("moves", number), ("bytes", size), ("duration_seconds", duration))
+        rows = [
+            tuple("—" if row[name] is None else text(row[name]) for name, text in units)
+            for row in batches.slice(0, LISTED).to_pylist()
+        ]
+        caption = f"The first {LISTED} of {number(len(batches))}; all are in batches.parquet." if len(batches) > LISTED else ""
+        table = Table(("batch", "replicas copied", "bytes", "duration"), rows, caption)
+        sections.append(Section("Batches", (table,), "Execute a batch when the one before it is complete."))
+    return Report("Reassign", source, tuple(sections), summary["conclusion"])
+
+
+def _copies_against_evenness(frontier: pa.Table) -> Section:
+    copies, spreads, proven = (frontier.column(name).to_pylist() for name in ("copies", "spread", "proven"))
+
+    def draw(axes: Axes) -> None:
+        axes.plot(copies, spreads, color=COLORS[0], marker="o" if len(copies) <= LISTED else "")
+        axes.set_xlabel("replicas copied")
+        axes.set_ylabel("most - least")
+        axes.set_ylim(bottom=0)
+
+    rows = [
+        (number(row["copies"]), number(row["spread"]), number(row["stddev"]), "yes" if row["proven"] else "no")
+        for row in frontier.to_pylist()
+    ]
+    points = Table(("replicas copied", "most - least", "stddev", "proven"), rows, folded="Show the points as a table")
+    text = "The difference between the fullest and the emptiest broker: the smallest with each number of copies."
+    text += " No plan with as few copies is more even." if all(proven) else " Not every point is proven the evenest."
+    return Section("Copies against evenness", (chart(draw), points), text)
+
+
+def _draw_brokers(axes: Axes, before: dict[str, Any], after: dict[str, Any]) -> None:
+    ids = before["broker_ids"]
+    at = np.arange(len(ids))
+    axes.bar(at - 0.2, before["replicas"]["counts"], width=0.4, color=COLORS[1], label="now")
+    axes.bar(at + 0.2, after["replicas"]["counts"], width=0.4, color=COLORS[0], label="after")
+    shown = at[:: -(-len(ids) // LABELLED) or 1]
+    axes.set_xticks(shown, [str(ids[i]) for i in shown], rotation=0 if len(shown) <= UPRIGHT else 90)
+    axes.set_xlabel("broker" if len(shown) == len(ids) else f"broker, every {shown[1]}th named")
+    axes.set_ylabel("replicas")
+    axes.grid(axis="x", visible=False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)

@@ -3,16 +3,14 @@
 from typing import Any
 
 from service.pipeline.analyses.mismatch.outcome import mismatch
-from service.pipeline.analyses.outcome import Outcome
+from service.pipeline.analyses.results import Outcome
 from service.pipeline.spark.io.scan import ScanSource
+from service.pipeline.spark.io.sinks import Pipeline
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.job import Pipeline
-from service.pipeline.spark.mismatch.options import columns
-from service.pipeline.spark.records import SparkRecords
+from service.pipeline.spark.jobs import mismatch_columns
 
 
 def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     """Scan the source, twice if the partition count is not given."""
     del options["topic"]  # it is for those who read the results
-    scan_source = ScanSource.of(pipeline.spark, source, columns(**options))
-    return mismatch(SparkRecords(pipeline, scan_source), **options)
+    return mismatch(ScanSource.of(pipeline, source, mismatch_columns(**options)), **options)

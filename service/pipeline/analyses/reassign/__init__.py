@@ -1,1 +1,0 @@
-"""A plan's summary, tables and report: of the job ``reassign``, which reads tables, and of ``reassign --into``."""

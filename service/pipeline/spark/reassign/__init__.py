@@ -1,1 +1,0 @@
-"""``reassign``: a plan for all topics of a cluster, or of a fleet, from tables."""
