@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
-from service.cli.asking import decide_stream
+from service.cli import decide_stream
 from service.planner.sizing.counter import KeyCounter
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from typing import Final
 
 from service import clients
 from service.clients import splits
+from service.core import placers
 from service.core.assignors import KAFKAS, SINCE_4_0
 from service.core.assignors.model import Assignor, guard, guard_sharing
 from service.core.errors import UnknownStrategy
-from service.core.placers import BUILT_IN, Placer, model
+from service.core.placers import BUILT_IN, Placer
 from service.core.placers.draws import nothing_drawn
 from service.core.registry import Later, Registry
 
@@ -104,5 +105,5 @@ PLACERS: Final = Registry(
         ),
         BUILT_IN[-1],
     ),
-    model.guard,
+    placers.guard,
 )

@@ -307,7 +307,12 @@ class GroupAssignmentSchema(Schema):
     def question(self, body: dict[str, Any], original: Any, **_: Any) -> GroupQuestion:
         """The question."""
         compare = body.pop("compare") or ()
-        return GroupQuestion(**body, compare=compare, counts=tuple(_counts_to_try(original)))
+        # Each combination of the candidates, by topic name, in the order of the lists; one without names if there are none.
+        topics = original["topics"] if isinstance(original["topics"], list) else ()
+        lists = {topic["topic_name"]: topic["partitions_count"] for topic in topics if _has_candidates(topic)}
+        combinations = islice(product(*lists.values()), MAX_COMBINATIONS)
+        counts = tuple(dict(zip(lists, each, strict=True)) for each in combinations)
+        return GroupQuestion(**body, compare=compare, counts=counts)
 
 
 def _without_candidates(body: dict[str, Any]) -> dict[str, Any]:
@@ -345,11 +350,3 @@ def _fault(topic: dict[str, Any], body: dict[str, Any]) -> str | None:
     if isinstance(racks, list) and len(racks) < max(counts):
         return f"partition_racks must have {counted(max(counts), 'entry', 'entries')}, one for each partition, not {len(racks)}."
     return None
-
-
-def _counts_to_try(original: Any) -> list[dict[str, int]]:
-    """Each combination of the candidates, by topic name, in the order of the lists; one without names if there are none."""
-    topics = original["topics"] if isinstance(original["topics"], list) else ()
-    lists = {topic["topic_name"]: topic["partitions_count"] for topic in topics if _has_candidates(topic)}
-    combinations = islice(product(*lists.values()), MAX_COMBINATIONS)
-    return [dict(zip(lists, counts, strict=True)) for counts in combinations]

@@ -9,12 +9,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import click
 
 from service import parameters
-from service.cli import BadInput, note
-from service.cli.asking import announce_compilation
-from service.cli.help import GroupedCommand
+from service.cli import BadInput, GroupedCommand, announce_compilation, note
 from service.cli.terminal import Console, table
-from service.conformance.comparison import Comparison, Failure, compare
-from service.conformance.program import NoAnswer, Program
+from service.conformance.comparison import Comparison, Failure, NoAnswer, Program, compare
 from service.conformance.subjects import Subject, subject_of
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted, printable

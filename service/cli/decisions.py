@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from service import parameters
-from service.cli import BadInput, read_input
-from service.cli.asking import ask, object_of, printed
-from service.cli.help import GroupedCommand
+from service.cli import BadInput, GroupedCommand, ask, object_of, printed, read_input
 from service.parameters import Parsed
 from service.report.figures import id_ranges, number
 

@@ -8,9 +8,7 @@ from typing import Any, Final
 import click
 
 from service import parameters
-from service.cli import name_of, note
-from service.cli.asking import decide_question, written
-from service.cli.help import GroupedCommand
+from service.cli import GroupedCommand, decide_question, name_of, note, written
 from service.cli.terminal import Console, table
 from service.core.printable import first_few, printable
 from service.http.json.codec import loads

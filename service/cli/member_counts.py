@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from service import parameters
-from service.cli.asking import ask, object_of
-from service.cli.help import GroupedCommand
+from service.cli import GroupedCommand, ask, object_of
 from service.parameters import COUNTS, DURATION
 from service.report.figures import duration, number
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import BadInput, PrintableGroup
+from service.cli import BadInput, GroupedCommand, PrintableGroup
 from service.cli import into as into_folder
-from service.cli.help import GroupedCommand
 from service.core.errors import AllocatorError
 from service.parameters import form
 from service.pipeline.spark.jobs import JOBS

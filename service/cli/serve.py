@@ -5,9 +5,7 @@ from typing import cast
 
 import click
 
-from service.cli import BadInput, note
-from service.cli.asking import announce_compilation
-from service.cli.help import GroupedCommand
+from service.cli import BadInput, GroupedCommand, announce_compilation, note
 from service.http.auth import EVERYTHING, SCOPES, new_token
 
 

@@ -254,7 +254,11 @@ def assign(group: Round, state: LeaderState, max_delay_ms: int) -> tuple[Reassig
     check_time()
     to_assign = sets.created.copy()
     to_assign.add(returned)
-    _deal(loads, to_assign)
+    for kind, items in enumerate(
+        to_assign.kinds
+    ):  # each to the worker that has the least of its kind, in the order of member ids
+        workers = sorted(loads, key=lambda load: (len(load.work.kinds[kind]), utf16(load.member_id)))
+        _level([worker.work.kinds[kind] for worker in workers], items)
     assigned = {load.member_id: load.work.without(present[load.member_id]) for load in loads}
     answer = Reassignment(assigned, revoked, memory.delay_ms, sets, " ".join(filter(None, (waits, decision))))
     return answer, _remembered(group, memory, loads, revoked, sets.lost)
@@ -316,7 +320,9 @@ def _handle_lost(
     if 0 < scheduled <= group.now_ms:
         candidates = [members[member].work for member in state.candidates if member in members]
         if candidates:
-            _deal_in_turn(candidates, lost)
+            for kind, items in enumerate(lost.kinds):
+                for worker, item in zip(cycle(candidates), items, strict=False):
+                    worker.kinds[kind][item] = None
         told = "The delay is over." if not candidates else f"The delay is over: {len(candidates)} candidates get what is lost."
         return replace(_without_delay(state), revoked_in_previous=False), Work() if candidates else lost, told
     delay = min(scheduled - group.now_ms, max_delay_ms) if group.now_ms < scheduled else max_delay_ms
@@ -328,12 +334,6 @@ def _handle_lost(
 
 def _without_delay(state: LeaderState) -> LeaderState:
     return replace(state, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
-
-
-def _deal_in_turn(workers: Sequence[Work], lost: Work) -> None:
-    for kind, items in enumerate(lost.kinds):
-        for worker, item in zip(cycle(workers), items, strict=False):
-            worker.kinds[kind][item] = None
 
 
 # ---- step 4 ----------------------------------------------------------------------------------------------------------
@@ -398,13 +398,6 @@ def _above(total: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 # ---- step 5 ----------------------------------------------------------------------------------------------------------
-
-
-def _deal(loads: Sequence[WorkerLoad], to_assign: Work) -> None:
-    """Give each to the worker that has the least of its kind, in the order of member ids."""
-    for kind, items in enumerate(to_assign.kinds):
-        workers = sorted(loads, key=lambda load: (len(load.work.kinds[kind]), utf16(load.member_id)))
-        _level([worker.work.kinds[kind] for worker in workers], items)
 
 
 def _level(workers: Sequence[Items], items: Items) -> None:

@@ -104,19 +104,14 @@ def smaller_rounds(body: Json) -> Iterator[Json]:
     rounds: list[Json] = body["rounds"]
     for i in range(len(rounds) - 1, -1, -1):
         if len(rounds) > 1:
-            yield {**body, "rounds": _first_with_connectors(rounds, i)}
+            kept = [*rounds[:i], *rounds[i + 1 :]]
+            yield {**body, "rounds": [{"connectors": rounds[0]["connectors"], **kept[0]}, *kept[1:]]}
     for member in dict.fromkeys(worker["member_id"] for row in rounds for worker in row["workers"]):
         yield {**body, "rounds": [_without_row(row, "workers", "member_id", member) for row in rounds]}
     for name in dict.fromkeys(each["connector_name"] for row in rounds for each in row.get("connectors", ())):
         yield {**body, "rounds": [_without_row(row, "connectors", "connector_name", name) for row in rounds]}
         if any(each["connector_name"] == name and each["tasks_count"] for row in rounds for each in row.get("connectors", ())):
             yield {**body, "rounds": [_with_fewer_tasks(row, name) for row in rounds]}
-
-
-def _first_with_connectors(rounds: list[Json], less: int) -> list[Json]:
-    """The rounds without one; the first has the connectors that the one left out had."""
-    kept = [*rounds[:less], *rounds[less + 1 :]]
-    return [{"connectors": rounds[0]["connectors"], **kept[0]}, *kept[1:]]
 
 
 def _without_row(row: Json, rows: str, field: str, name: str) -> Json:

@@ -100,12 +100,10 @@ class PlansQuestion:
     @property
     def limits(self) -> CountLimits:
         """What every partition must keep."""
-        return CountLimits(
-            self.max_partition_records_per_second,
-            self.max_partition_bytes_per_second,
-            self.max_skew,
-            *_slowest(self.producer_mb_per_second, self.consumer_mb_per_second),
-        )
+        writes = self.producer_mb_per_second, "producers write to one partition"
+        reads = self.consumer_mb_per_second, "one consumer reads"
+        slowest = min(((rate, who) for rate, who in (writes, reads) if rate is not None), default=(None, ""))
+        return CountLimits(self.max_partition_records_per_second, self.max_partition_bytes_per_second, self.max_skew, *slowest)
 
 
 @dataclass(frozen=True)
@@ -215,12 +213,6 @@ def over(seconds: float, counts: KeyCounter, target: float | None = None) -> Rat
     """The rates of records that were written in so many seconds. target : MB/s that the topic must reach"""
     records, sizes = (counts.all + counts.keyless).tolist()
     return Rates(records / seconds, sizes / seconds if counts.has_bytes else None, target)
-
-
-def _slowest(producer: float | None, consumer: float | None) -> tuple[float | None, str]:
-    """What one partition can take, in MB/s, and because of whom; None: no limit."""
-    rates = ((producer, "producers write to one partition"), (consumer, "one consumer reads"))
-    return min(((rate, who) for rate, who in rates if rate is not None), default=(None, ""))
 
 
 def proposed(question: PlansQuestion, needed: Throughput | None) -> tuple[int, ...]:
@@ -344,7 +336,8 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     few = list[pa.RecordBatch]()
     for batch in batches:
         keys = batch.column("key")
-        is_small = _mean_bytes(keys) * len(keys) < SMALL_BATCH
+        values = keys.dictionary if pa.types.is_dictionary(keys.type) else keys  # one of which is as likely as another
+        is_small = values.nbytes / max(1, len(values)) * len(keys) < SMALL_BATCH
         if few and not (is_small and dictionary_of(keys) == dictionary_of(few[0].column("key"))):
             yield pa.Table.from_batches(few)
             few.clear()
@@ -354,12 +347,6 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             few.clear()
     if few:
         yield pa.Table.from_batches(few)
-
-
-def _mean_bytes(keys: pa.Array) -> float:
-    """Bytes of a key, one of a dictionary being as likely as another."""
-    values = keys.dictionary if pa.types.is_dictionary(keys.type) else keys
-    return float(values.nbytes / max(1, len(values)))
 
 
 def _weights(array: pa.ChunkedArray, name: str, first: int) -> Int64s:

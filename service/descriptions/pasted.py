@@ -202,17 +202,15 @@ def _message(line: str) -> str:
     return line if found is None else " ".join(found.split("\n")).rstrip()
 
 
-def _without_last_applied(text: str) -> str:
-    """The text without what kubectl remembers of the last change of a resource, which may have changed since."""
-    return _LAST_APPLIED.sub(r"\1", text) if "last-applied-configuration: " in text else text
-
-
 def read_description(text: str) -> Description:
     """The description that this text is, in whichever form. Raises UnreadableDescription."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
-    lines, dropped = without_prefix(_without_last_applied(_messages(text)))
+    plain = _messages(text)
+    if "last-applied-configuration: " in plain:  # which kubectl remembers of a resource that may have changed since
+        plain = _LAST_APPLIED.sub(r"\1", plain)
+    lines, dropped = without_prefix(plain)
     whole = read_rack_table(lines) or _Pasted(lines).read(unwrapped(lines))
     for kind, largest, of in _largest_ids(whole):
         if largest > LARGEST_ID:

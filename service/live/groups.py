@@ -274,13 +274,12 @@ class _GroupReader:
         if group.members and state != STABLE:
             self.not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
             return document
-        return document | (workers_of(group, self.not_known) if is_connect else self._classic_members(group))
-
-    def _classic_members(self, group: Any) -> Json:
+        if is_connect:
+            return document | workers_of(group, self.not_known)
         described, unreadable = classic_members(group.members, group.protocol_data)
         for member_id, error in unreadable.items():
-            self.not_known.add("groups[].members[]", f"{member_id}: {error}", group.group_id)
-        return described
+            self.not_known.add("groups[].members[]", f"{member_id}: {error}", group_id)
+        return document | described
 
     def _consumer(self, group: Any) -> Json:
         members = []

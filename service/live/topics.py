@@ -152,15 +152,11 @@ def read_disks(client: ClusterClient, topics: Sequence[Json], *, every_topic: bo
             not_known.add("brokers[].used_bytes", reason(error), str(broker_id))
             continue
         _add_log_dirs(disks, broker_id, answer, not_known)
-        _add_cordoned(disks, broker_id, answer, not_known)
+        if answer.API_VERSION < _TELLS_CORDONED:
+            not_known.add("brokers[].cordoned", "Brokers before Kafka 4.3 do not report it.", str(broker_id))
+        elif online := [log_dir.is_cordoned for log_dir in answer.results if log_dir.error_code == NO_ERROR]:
+            disks.cordoned[broker_id] = all(online)
     return disks
-
-
-def _add_cordoned(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown) -> None:
-    if answer.API_VERSION < _TELLS_CORDONED:
-        not_known.add("brokers[].cordoned", "Brokers before Kafka 4.3 do not report it.", str(broker_id))
-    elif online := [log_dir.is_cordoned for log_dir in answer.results if log_dir.error_code == NO_ERROR]:
-        disks.cordoned[broker_id] = all(online)
 
 
 def _add_log_dirs(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown) -> None:

@@ -9,8 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from service.cli import COMMANDS, ROOMS, main
-from service.cli.help import EXAMPLE
+from service.cli import COMMANDS, EXAMPLE, ROOMS, main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

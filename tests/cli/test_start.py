@@ -123,7 +123,7 @@ def test_a_refused_file_of_a_job_loads_no_library(text, tmp_path):
 def test_compiling_a_kernel_is_announced(tmp_path):
     """In an empty cache; the second run loads the kernels and is silent."""
     code = (
-        "from service.cli.asking import announce_compilation as announce; announce(); "
+        "from service.cli import announce_compilation as announce; announce(); "
         "from service.core.measures import spread; import numpy as np; spread(np.ones(3, np.int64))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from service.conformance.comparison import Comparison, compare, vectors
-from service.conformance.program import NoAnswer, Program
+from service.conformance.comparison import Comparison, NoAnswer, Program, compare, vectors
 from service.conformance.subjects import subject_of
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS

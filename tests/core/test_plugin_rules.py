@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from service.core import placers
 from service.core.assignors import model as plugins
 from service.core.assignors.model import Subscription, by_name
 from service.core.errors import IllegalArgument, InvalidReplicationFactor, PluginBrokeARule, PluginFailed
@@ -18,7 +19,6 @@ from service.core.partitioners import BUILTINS, PARTITIONERS, Answer, Question, 
 from service.core.partitioners import model as partitioner_plugins
 from service.core.partitioners.model import Hash
 from service.core.partitioners.murmur2 import MURMUR2
-from service.core.placers import model
 from service.core.registry import BrokenRule, Plugin
 from service.strategies import GROUP_PROTOCOLS, PLACERS, Assignor
 from tests.support.groups import bodies, group_of
@@ -246,7 +246,7 @@ REQUEST = PlacementRequest(2, 2, start_partition_id=5)
 
 def place(answer, request=REQUEST):
     placer = replace(PLACERS["modulo"], run=answer if callable(answer) else lambda *_: answer)
-    return model.guard(placer, Plugin("placer", "mine", ("mine 1.0",))).run(CLUSTER, request, JavaRandom(0))
+    return placers.guard(placer, Plugin("placer", "mine", ("mine 1.0",))).run(CLUSTER, request, JavaRandom(0))
 
 
 PLACEMENTS = [
@@ -268,7 +268,7 @@ def test_a_placer_that_breaks_a_rule(answer, rule):
 @pytest.mark.parametrize("parts", [{"requests": ("operations",)}, {"forms": {"4.4.0": {}}}])
 def test_a_placer_cannot_answer_for_a_controller_or_for_kafkas_releases(parts):
     with pytest.raises(ValueError, match=r"(requests must|forms are)"):
-        model.guard(replace(PLACERS["modulo"], **parts), Plugin("placer", "mine", ("mine 1.0",)))
+        placers.guard(replace(PLACERS["modulo"], **parts), Plugin("placer", "mine", ("mine 1.0",)))
 
 
 def test_a_sound_placement_becomes_the_cores():

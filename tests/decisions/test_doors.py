@@ -12,7 +12,7 @@ from marshmallow import Schema
 from partition_allocator.asking import ask as by_library
 from service.api import form_of
 from service.app import create_app
-from service.cli.asking import ask as by_command
+from service.cli import ask as by_command
 from service.core.budget import Budget
 from service.decisions.families import FAMILIES
 from tests.runs.extremes import BODIES, VECTORS

@@ -56,7 +56,7 @@ SOURCES: Final = {
     "/v1/log-dir-plans": ("service.planner.log_dirs.effects",),
     "/v1/partition-count-plans": ("service.planner.sizing.conclusions", "service.planner.sizing.plans"),
     "/v1/partitioner-fingerprints": ("service.planner.attribution.conclusions",),
-    "/v1/partitioner-comparisons": ("service.decisions.comparisons",),
+    "/v1/partitioner-comparisons": ("service.api.comparisons",),
     "/v1/co-partitionings": ("service.api.co_partitionings",),
     "/v1/keyless-distributions": ("service.api.keyless",),
     "/v1/group-assignments": ("service.decisions.groups.answer",),

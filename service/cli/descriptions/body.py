@@ -8,9 +8,8 @@ from typing import Any, Final
 import click
 
 from service import parameters
-from service.cli import PrintableGroup
+from service.cli import EXAMPLE, GroupedCommand, PrintableGroup
 from service.cli.descriptions import reading
-from service.cli.help import EXAMPLE, GroupedCommand
 from service.descriptions import bodies
 from service.parameters import COUNTS
 

@@ -56,7 +56,8 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
         elif descriptions:
             rest = parsed(text)
         else:
-            _check_no_options(values)
+            if options := sorted(name for name, value in values.items() if value not in (None, ())):
+                raise click.UsageError(f"FILE is a JSON body: set {', '.join(options)} in it instead of as options.")
             return text
     whole = reduce(Description.merged, descriptions)
     note(understood(whole))
@@ -81,13 +82,6 @@ def parsed(text: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise BadInput(f"The body is not JSON: {error}") from None
     return found
-
-
-def _check_no_options(values: dict[str, Any]) -> None:
-    """Raise UsageError for options beside a JSON body, which has a field for each."""
-    options = sorted(name for name, value in values.items() if value not in (None, ()))
-    if options:
-        raise click.UsageError(f"FILE is a JSON body: set {', '.join(options)} in it instead of as options.")
 
 
 def read(file: BinaryIO) -> Description:

@@ -5,10 +5,8 @@ from io import BufferedReader
 import click
 
 from service import parameters
-from service.cli import BadInput
-from service.cli.asking import announce_compilation
+from service.cli import BadInput, GroupedCommand, announce_compilation
 from service.cli.descriptions import reading
-from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
 from service.core.printable import first_few

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.decisions.comparisons import agreement_text
+from service.api.comparisons import agreement_text
 from service.report.figures import number
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from service import parameters
+from service.cli import GroupedCommand, ask_stream, decide_stream, printed
 from service.cli import into as into_folder
-from service.cli.asking import ask_stream, decide_stream, printed
-from service.cli.help import GroupedCommand
 from service.http.json.codec import loads
 from service.http.media_types import JSON
 from service.report.figures import number

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service import parameters
-from service.cli import BadInput
+from service.cli import BadInput, GroupedCommand, ask, ask_stream, printed
 from service.cli import into as into_folder
-from service.cli.asking import ask, ask_stream, printed
-from service.cli.help import GroupedCommand
 from service.core.printable import counted
 from service.http.json.codec import loads
 from service.parameters import COUNTS

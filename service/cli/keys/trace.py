@@ -6,10 +6,8 @@ from typing import Any, Final
 import click
 
 from service import parameters
-from service.cli import read_input
-from service.cli.asking import ask, printed
+from service.cli import GroupedCommand, ask, printed, read_input
 from service.cli.descriptions import reading
-from service.cli.help import GroupedCommand
 from service.cli.terminal import Console
 from service.http.json.codec import loads
 from service.parameters import Parsed

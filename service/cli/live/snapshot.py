@@ -12,9 +12,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
-from service.cli import BadInput, read_input
+from service.cli import BadInput, GroupedCommand, read_input
 from service.cli.descriptions import pipeline_tables
-from service.cli.help import GroupedCommand
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
 from service.http.json.codec import loads

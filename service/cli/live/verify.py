@@ -10,8 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import click
 
 from service import parameters
-from service.cli import note
-from service.cli.help import GroupedCommand
+from service.cli import GroupedCommand, note
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
 from service.core.printable import counted, first_few, printable

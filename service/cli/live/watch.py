@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from prometheus_client import CollectorRegistry, start_http_server
 
-from service.cli.help import GroupedCommand
+from service.cli import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
 from service.decisions.member_counts.answer import Need
 from service.http.json.codec import dumps

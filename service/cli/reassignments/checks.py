@@ -10,11 +10,9 @@ import click
 import pyarrow as pa
 
 from service import __version__, parameters
-from service.cli import BadInput, note
+from service.cli import BadInput, GroupedCommand, ask, ask_each, note, rows_of
 from service.cli import into as into_folder
-from service.cli.asking import ask, ask_each, rows_of
 from service.cli.descriptions import reading
-from service.cli.help import GroupedCommand
 from service.cli.terminal import ROWS, Cells, Console, table
 from service.core.printable import counted, first_few, printable
 from service.descriptions import Description, UnreadableDescription, bodies

@@ -15,11 +15,9 @@ import pyarrow as pa
 from rich.text import Text
 
 from service import parameters
-from service.cli import BadInput, note
+from service.cli import BadInput, GroupedCommand, ask_and_decide, decide, note, rows_of
 from service.cli import into as into_folder
-from service.cli.asking import ask_and_decide, decide, rows_of
 from service.cli.descriptions import reading
-from service.cli.help import GroupedCommand
 from service.cli.reassignments import tables
 from service.cli.reassignments.files import COPIED, MOVES, batch_texts, commands, head, write_files, write_texts
 from service.cli.terminal import ROWS, Console
@@ -73,8 +71,7 @@ def plan(
     """
     if form == "csv" and folder:
         raise click.UsageError("--out writes the moves to plan.md and cannot be combined with --output csv.")
-    progress = Console(stderr=True)
-    with progress.status("Planning …") if progress.is_terminal else nullcontext():
+    with Console(stderr=True).status("Planning …") if sys.stderr.isatty() else nullcontext():
         written, answer = ask_and_decide(path, dumps(body), form, **query)
     conclusion, complete = answer.conclusion
     if form == "table":
@@ -181,7 +178,9 @@ def reassign(
 def _shown(answer: dict[str, Any], frontier: bool) -> tuple[str, *tuple[tables.PlanTable, ...]]:  # noqa: FBT001 (see plans.plan)
     """The line of figures, and the tables."""
     if frontier:
-        return figures(answer), tables.frontier(_few(answer["frontier"]))
+        points = answer["frontier"]
+        few = points[:: -(-len(points) // ROWS)]  # as many as a terminal shows, the last among them
+        return figures(answer), tables.frontier(few if few[-1] == points[-1] else [*few, points[-1]])
     return figures(answer), tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
 
 
@@ -194,12 +193,6 @@ def _outcome(body: dict[str, Any], file: BufferedReader | None, *, frontier: boo
 
     planned = decide("/v1/reassignments", body, frontier=frontier)
     return outcome_of(planned, balance_text(body.get("balance") or RESOURCES[0]), file.name if file else "-"), pa.table({})
-
-
-def _few(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many points as a terminal shows, the last among them."""
-    shown = points[:: -(-len(points) // ROWS)]
-    return shown if shown[-1] == points[-1] else [*shown, points[-1]]
 
 
 def _check_sizes(body: dict[str, Any]) -> None:

@@ -9,9 +9,8 @@ from typing import Any, Final
 import click
 
 from service import parameters
-from service.cli.asking import ask, object_of
+from service.cli import GroupedCommand, ask, object_of
 from service.cli.descriptions import reading
-from service.cli.help import GroupedCommand
 from service.cli.rebalances.pictures import (
     COLUMNS,
     SENTENCE,

@@ -147,7 +147,9 @@ def picture(answer: Json, compared: Sequence[Json] = (), *, titled: bool = True)
     titled : with the conclusion above
     """
     ways = [one for one in (answer, *compared) if one.get("members")]
-    rows = _incarnations(answer)
+    rows: dict[str, list[Json]] = {}  # the members, each with all that it was: by the id that it had first
+    for member in answer.get("members", ()):
+        rows.setdefault(member["first_member_id"], []).append(member)
     shown = list(rows.items())[:MOST_MEMBERS]
     end = max([1, *(one["totals"]["end_ms"] for one in ways)])
     title = printable(answer["conclusion"])
@@ -176,14 +178,6 @@ def picture(answer: Json, compared: Sequence[Json] = (), *, titled: bool = True)
     parts += _axis(end, bottom, len(rows) - len(shown))
     parts += _marks(answer, end, below - 4, bottom + 4)
     return "\n".join((*parts, "</svg>", ""))
-
-
-def _incarnations(answer: Json) -> dict[str, list[Json]]:
-    """The members, each with all that it was: by the id that it had first."""
-    rows: dict[str, list[Json]] = {}
-    for member in answer.get("members", ()):
-        rows.setdefault(member["first_member_id"], []).append(member)
-    return rows
 
 
 def _lane(one: Json, top: int, end: int) -> Iterator[str]:

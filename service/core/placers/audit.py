@@ -72,7 +72,8 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
     first[lengths > 0] = brokers[placement.offsets[:-1][lengths > 0]]
     led = (first != NONE) & ~cluster.fenced[first]
     load = load_of(cluster, placement)
-    most = _most_leaders(cluster, count, replication_factor)
+    shape = (array.tobytes() for array in (cluster.broker_ids, cluster.racks, cluster.fenced))
+    most = _most_leaders_of(cluster.rack_ids, *shape, count, replication_factor)
     allowed = np.where(cluster.fenced, 0, most)
     return Audit(
         doubled=_rows(doubled > 0),
@@ -89,12 +90,6 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
 
 def _rows(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Int32s:
     return np.flatnonzero(mask).astype(np.int32)
-
-
-def _most_leaders(cluster: Cluster, partitions_count: int, replication_factor: int) -> int:
-    """The most partitions that a broker leads in any of DRAWS placements; many topics of a cluster are of the same size."""
-    brokers = (array.tobytes() for array in (cluster.broker_ids, cluster.racks, cluster.fenced))
-    return _most_leaders_of(cluster.rack_ids, *brokers, partitions_count, replication_factor)
 
 
 @lru_cache(maxsize=512)

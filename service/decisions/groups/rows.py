@@ -80,7 +80,7 @@ TOPIC_ID = "^[A-Za-z0-9_+/-]{22}$"
 def plain_topics(topics: pa.StructArray) -> bool:
     """Is every row of type TOPIC, none null, well-formed by itself?"""
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
-    weights, lag = topics.field("partition_weights").values, topics.field("lag")
+    weights, lag, ids = topics.field("partition_weights").values, topics.field("lag"), topics.field("topic_id")
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and weights.null_count == 0
@@ -89,13 +89,9 @@ def plain_topics(topics: pa.StructArray) -> bool:
         and plain_rates(weights)
         and plain_names(names, LONGEST_TOPIC_NAME)
         and plain_names(racks.values.values, shortest=0)
-        and _plain_topic_ids(topics.field("topic_id"))
+        and (ids.null_count == len(ids) or pc.all(pc.match_substring_regex(ids, TOPIC_ID), min_count=0).as_py())
         and in_range(counts, 1)
     )
-
-
-def _plain_topic_ids(ids: pa.Array) -> bool:
-    return ids.null_count == len(ids) or bool(pc.all(pc.match_substring_regex(ids, TOPIC_ID), min_count=0).as_py())
 
 
 def plain_members(members: pa.StructArray) -> bool:

@@ -99,14 +99,11 @@ class ReassignmentQuestion:
             given |= {"racks": RACK_RULES[0], "racks_accepted": True}
         goal, limits, pace, rest = parts_of(given)
         if given.get("leaders") is None and goal.objective != "even" and not (goal.resources or goal.per_topic):
-            goal = replace(goal, leaders=_leaders_rule(brokers))
+            # Those of others stay if the brokers say whose replicas or leaders leave.
+            marks = [pc.any(brokers.field(name)).as_py() for name in ("fenced", "draining", "demoted")]
+            stay = any(marks) or brokers.field("replaces").null_count < len(brokers)
+            goal = replace(goal, leaders="keep" if stay else LEADER_RULES[0])
         return cls(brokers, topics, reassigned, goal, limits, pace, **rest)
-
-
-def _leaders_rule(brokers: pa.StructArray) -> str:
-    """How leaders change where nothing is said: those of others stay if the brokers say whose replicas or leaders leave."""
-    marks = [pc.any(brokers.field(name)).as_py() for name in ("fenced", "draining", "demoted")]
-    return "keep" if any(marks) or brokers.field("replaces").null_count < len(brokers) else LEADER_RULES[0]
 
 
 def parts_of(given: Mapping[str, Any]) -> tuple[Goal, BatchLimits, Pace, dict[str, Any]]:

@@ -36,7 +36,8 @@ def read_balance(value: Any) -> tuple[str, Priorities]:
             raise InvalidQuestion(f"Must be one of: {', '.join(RESOURCES)}.", *place)
         if name in names[:at]:
             raise InvalidQuestion(f"Duplicate resource {name!r}.", *place)
-        if isinstance(value, dict) and not _is_weight(value[name]):
+        weight = value[name] if isinstance(value, dict) else 1
+        if type(weight) not in (int, float) or not SMALLEST <= weight <= LARGEST:
             raise InvalidQuestion(f"Must be a number from {SMALLEST} to {LARGEST:g}.", *place)
     if len(names) == 1 and names[0] in BALANCES:
         return names[0], ()
@@ -92,10 +93,6 @@ def faults_of_balance(goal: Goal, brokers: Brokers, placements: Placements, *, f
         unknown = leads[brokers.listed[leads] & np.isnan(brokers.cpu_usage[leads])]
         if len(unknown):
             yield InvalidQuestion("Required, because another broker has it.", "brokers", int(unknown.min()), "cpu_usage")
-
-
-def _is_weight(weight: Any) -> bool:
-    return isinstance(weight, int | float) and not isinstance(weight, bool) and SMALLEST <= weight <= LARGEST
 
 
 _WILDCARDS: Final = re.compile(r"(\*+|\?)")

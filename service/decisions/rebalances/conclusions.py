@@ -58,14 +58,9 @@ def warnings(answer: RebalancesAnswer) -> list[str]:
     crossing = [each.zone_traffic for each in answer.first.outcome.rebalances if each.zone_traffic is not None][-1:]
     traffic = [text for each in crossing for text in read_nearby(each.figures(answer.question.price_per_gb))]
     after = [f"After the last rebalance: {text[0].lower()}{text[1:]}" for text in traffic]
-    return [*found, *_client_warnings(answer), *_tie_warnings(answer), *after]
-
-
-def _client_warnings(answer: RebalancesAnswer) -> list[str]:
-    clients = sorted({name.partition(":")[0] for _, name in _assignors(answer) if ":" in name})
-    if not clients:
-        return []
-    return [f"Members heartbeat and poll as Java's clients do; only the assignments are those of {' and '.join(clients)}."]
+    clients = " and ".join(sorted({name.partition(":")[0] for _, name in _assignors(answer) if ":" in name}))
+    by_clients = f"Members heartbeat and poll as Java's clients do; only the assignments are those of {clients}."
+    return [*found, *([by_clients] if clients else []), *_tie_warnings(answer), *after]
 
 
 def _assignors(answer: RebalancesAnswer) -> Iterator[tuple[str, str]]:
