@@ -54,6 +54,7 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
         api.register_blueprint(resource)
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
+    app.view_functions["swagger_ui.show"] = probes.allowing_its_scripts(app.view_functions["swagger_ui.show"])
     app.register_blueprint(page.blueprint)
     app.extensions["openapi_yaml"] = cache(partial(probes.openapi_yaml, api))  # 0.1 s, which few processes spend
     return app

@@ -2,11 +2,12 @@
 
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import yaml
-from flask import Blueprint, Response, current_app, request
+from flask import Blueprint, Response, current_app, make_response, request
 from flask_swagger_ui import get_swaggerui_blueprint
 
 from service.http.application import PROGRESS
@@ -39,15 +40,19 @@ docs = get_swaggerui_blueprint(
 """Swagger UI from its own package's files: a browser asks no outside host."""
 
 
-@docs.after_request
-def allow_its_scripts(response: Response) -> Response:
-    """Swagger UI's page has one script in itself; the policy names it by its hash, and so allows no other."""
-    if response.mimetype == "text/html":
-        response.direct_passthrough = False
-        scripts = re.findall(rb"<script>(.*?)</script>", response.get_data(), re.DOTALL)
-        hashes = "".join(f" 'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts)
-        response.headers["Content-Security-Policy"] = PAGE_POLICY.format(scripts=hashes)
-    return response
+def allowing_its_scripts(show: Callable[..., Any]) -> Callable[..., Response]:
+    """Swagger UI's view. Its page has one script in itself; the policy names it by its hash, and so allows no other."""
+
+    def view(**path: str) -> Response:
+        response = make_response(show(**path))
+        if response.mimetype == "text/html":
+            response.direct_passthrough = False
+            scripts = re.findall(rb"<script>(.*?)</script>", response.get_data(), re.DOTALL)
+            hashes = "".join(f" 'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts)
+            response.headers["Content-Security-Policy"] = PAGE_POLICY.format(scripts=hashes)
+        return response
+
+    return view
 
 
 @blueprint.get("/v1")

@@ -202,7 +202,7 @@ def distribution(indices: Int32s, holders: int) -> tuple[Int64s, Spread]:
     indices : int32[...]; holders : at least one
     """
     counts = occurrences(indices, holders)
-    return counts, spread(counts)
+    return counts, _spread(*_moments(counts, holders), holders)
 
 
 def _spread(least: float, most: float, total: float, squares: float, holders: int) -> Spread:

@@ -15,7 +15,7 @@ from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import SERIALIZED, Column
 from service.core.measures import Spread, distribution, spread
-from service.core.model import Bools, Int32s, Int64s
+from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 from service.core.partitioners.allocation import explain
 from service.core.partitioners.model import Options
@@ -208,7 +208,7 @@ def _asked(
         raise InvalidQuestion(detail, "key_format")
     keys = encoding.run(column, key_format)
     named = None if question.records is None else question.records["partition"]
-    explicit, has_explicit = _explicit(question.explicit_partition, named, len(keys))
+    explicit, has_explicit = _explicit(question.explicit_partition, named, keys)
     count = 1 if question.partitions_count is None else question.partitions_count
     return Question(count, keys, key_format, explicit, has_explicit, **options)
 
@@ -235,12 +235,12 @@ def _record_options(records: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _explicit(of_all: int | None, partitions: pa.Int32Array | None, n: int) -> tuple[Any, Bools | None]:
+def _explicit(of_all: int | None, partitions: pa.Int32Array | None, keys: Keys) -> tuple[Any, Bools | None]:
     """The partitions that the caller names, int32[n], and which records have one, bool[n]."""
-    if partitions is not None and partitions.null_count < n:
+    if partitions is not None and partitions.null_count < len(keys):
         if of_all is not None:
             raise InvalidQuestion("Not allowed together with records that name a partition.", "explicit_partition")
         return np.array(partitions.fill_null(0)), np.array(partitions.is_valid().to_numpy(zero_copy_only=False))
     if of_all is None:
         return None, None
-    return np.full(n, of_all, np.int32), np.ones(n, np.bool_)
+    return np.full(len(keys), of_all, np.int32), np.ones(len(keys), np.bool_)

@@ -182,6 +182,7 @@ class Progress:
     admitted : must it leave the admission control? long : as a long one?
     caller : who sent it, where callers are known
     span : its span, where requests are traced
+    end_body : reads what has not been read of its body; None: nothing is to be done
     """
 
     app: App
@@ -195,6 +196,7 @@ class Progress:
     long: bool = False
     caller: str | None = None
     span: RequestSpan | None = None
+    end_body: Callable[[], None] | None = None
 
 
 def _is_written_as(environ: WSGIEnvironment, rule: str) -> bool:
@@ -297,13 +299,15 @@ class App(Flask):
         return func
 
     def full_dispatch_request(self) -> Response:
-        """See Flask. Nothing hears its signals, and no function but ``enter`` runs before a view."""
+        """See Flask. Nothing hears its signals, and no function but ``enter`` runs before or after a view."""
         try:
             self.enter()
             answer = self.dispatch_request()
         except Exception as error:  # noqa: BLE001 - as Flask
             answer = self.handle_user_exception(error)
-        return self.process_response(self.make_response(answer))
+        if (end_body := current_request().environ[PROGRESS].end_body) is not None:
+            end_body()
+        return self.make_response(answer)
 
     def handle_user_exception(self, e: Exception) -> Any:
         """See Flask. Then nothing of the error holds the request any more."""

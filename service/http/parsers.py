@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Final
 
 import orjson
 import pyarrow as pa
-from flask import Request, Response, after_this_request
+from flask import Request
 from marshmallow import Schema
 from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
 from service.core.errors import InvalidQuestion
+from service.http.application import PROGRESS
 from service.http.blueprint import Parser
 from service.http.bodies import body_pieces, check_arrow, check_json, check_utf8, checked_messages, read_body
 from service.http.deciding import request_budget, reserve
@@ -58,14 +59,13 @@ class ArrowBody:
         self._request = request
         self._pieces = body_pieces(request)
         self._limit = request.max_content_length or 0
-        after_this_request(self._read_rest)
+        request.environ[PROGRESS].end_body = self._read_rest
 
-    def _read_rest(self, response: Response) -> Response:
+    def _read_rest(self) -> None:
         """Read what has not been read, so that a caller who still sends it can read the answer."""
         with suppress(HTTPException):
             for _ in self._pieces:
                 pass
-        return response
 
     def table(self, *columns: str) -> pa.Table:
         """All of it, as a table of exactly these columns. Raises BadRequest, RequestEntityTooLarge, InvalidQuestion."""

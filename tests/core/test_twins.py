@@ -21,7 +21,7 @@ COVERED = {
     "core/partitioners/counting.py": "core/partitioners/test_rules.py",
     "core/partitioners/crc32.py": "core/partitioners/test_hashes.py",
     "core/partitioners/drawing.py": "core/partitioners/test_rules.py",
-    "core/partitioners/hashing_rule.py": "core/partitioners/test_rules.py",
+    "core/partitioners/allocation.py": "core/partitioners/test_rules.py",
     "core/partitioners/md5.py": "core/partitioners/test_hashes.py",
     "core/partitioners/murmur3.py": "core/partitioners/test_hashes.py",
     "core/partitioners/side_by_side.py": "core/partitioners/test_hashes.py",

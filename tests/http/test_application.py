@@ -12,6 +12,7 @@ from tests.support.kept import nothing_kept_of
 def test_nothing_is_registered_that_the_app_would_not_run() -> None:
     app = create_app(Settings())
     assert not app.before_request_funcs
+    assert not app.after_request_funcs
     assert not app.teardown_request_funcs
     assert not app.teardown_appcontext_funcs
     assert not app.url_value_preprocessors

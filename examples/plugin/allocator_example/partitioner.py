@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from service.core.keys.columns import SERIALIZED, byte_strings
 from service.core.partitioners import Partitioner
-from service.core.partitioners.allocation import by_hash
+from service.core.partitioners.allocation import MASK, by_hash
 from service.core.partitioners.drawing import RANDOM
 from service.core.partitioners.explicit import CHECKED
-from service.core.partitioners.hashing_rule import MASK, Hash
+from service.core.partitioners.hashing_rule import Hash
 from service.core.partitioners.murmur2 import murmur2
 
 if TYPE_CHECKING:

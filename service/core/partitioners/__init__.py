@@ -3,7 +3,7 @@
 
 A line says what a client does with a key that it hashes (hash and sign rule), with a record that has no key (null rule) and with
 an empty key, and which setting selects the partitioner. Each hash is in a module of its name, Java's own in hash_codes.py; the
-sign rules are in hashing_rule.py, the rules for records without a key in hash_codes.py, counting.py and drawing.py. ``allocate`` runs one of
+sign rules are in allocation.py, the rules for records without a key in hash_codes.py, counting.py and drawing.py. ``allocate`` runs one of
 the partitioners.
 """
 
@@ -13,7 +13,7 @@ from functools import partial
 from service.core.kafka_versions import LATEST
 from service.core.keys import columns
 from service.core.keys.columns import Encoding
-from service.core.partitioners import counting, drawing, explicit, hashing_rule, model
+from service.core.partitioners import allocation, counting, drawing, explicit, model
 from service.core.partitioners.allocation import (
     allocate,
     by_hash,
@@ -106,8 +106,8 @@ _EVENT_HUBS_JS, _EVENT_HUBS_PYTHON = ("@azure/event-hubs", "6.0.4"), ("azure-eve
 _KINESIS, _PINOT = ("Amazon Kinesis", "CreateStream"), ("pinot-segment-spi", "1.5.0")
 _PRODUCER = "org.apache.kafka.clients.producer."
 _CLASS, _P, _B, _R = "partitioner.class", "Producer.Partitioner", "Writer.Balancer", "RecordPartitioner"
-_MASK, _UNSIGNED, _REM_NEG = hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG
-_ABS0, _PMOD = hashing_rule.ABS0, hashing_rule.PMOD
+_MASK, _UNSIGNED, _REM_NEG = allocation.MASK, allocation.UNSIGNED, allocation.REM_NEG
+_ABS0, _PMOD = allocation.ABS0, allocation.PMOD
 _RR = counting.JAVA_ROUND_ROBIN
 _XJ, _X08, _XJS = explicit.JAVA, explicit.JAVA_0_8, explicit.UNCHECKED
 _KIP = "BuiltInPartitioner, KIP-794"
@@ -251,12 +251,12 @@ BUILTINS = (
     _partitioner("ruby-kafka:murmur2", _RUBY, "Kafka::Partitioner, Murmur2Hash", "hash_function: :murmur2", MURMUR2, _MASK, drawing.RANDOM_OF_ALL),
     _partitioner("beats", _BEATS, "makeHashPartitioner, hash2Partition", "partition.hash, the default", FNV1A, _MASK, drawing.RANDOM_OF_ALL),
     _partitioner("beats:7.12", _BEATS_7, "makeHashPartitioner, hash2Partition", "partition.hash, up to 7.12.0", FNV1A, _REM_NEG, drawing.RANDOM_OF_ALL),
-    _partitioner("debezium", _DEBEZIUM, _DBZ, "partition.hash.function=java, the default, since 2.3", SUM_OF_HASH_CODES, hashing_rule.DEBEZIUM, NO_NULL, encoding=columns.OBJECT),
-    _partitioner("debezium:murmur", _DEBEZIUM, _DBZ, "partition.hash.function=murmur, since 2.3", SUM_OF_MURMUR3, hashing_rule.DEBEZIUM, NO_NULL, encoding=columns.SERIALIZED_OBJECT),
+    _partitioner("debezium", _DEBEZIUM, _DBZ, "partition.hash.function=java, the default, since 2.3", SUM_OF_HASH_CODES, allocation.DEBEZIUM, NO_NULL, encoding=columns.OBJECT),
+    _partitioner("debezium:murmur", _DEBEZIUM, _DBZ, "partition.hash.function=murmur, since 2.3", SUM_OF_MURMUR3, allocation.DEBEZIUM, NO_NULL, encoding=columns.SERIALIZED_OBJECT),
     _partitioner("debezium:2.2", _DEBEZIUM_22, _DBZ, "PartitionRouting, up to 2.2", SUM_OF_HASH_CODES, _MASK, NO_NULL, encoding=columns.OBJECT),
     _partitioner("ticdc:table", _TICDC, "TableDispatcher", "partition = table, the default", CRC32, _UNSIGNED, NO_NULL, encoding=columns.UTF8, aliases=("ticdc", "ticdc:default")),
     _partitioner("ticdc:index-value", _TICDC, _DISPATCHER, "partition = index-value or columns", XOR_OF_CRC32, _UNSIGNED, NO_NULL, encoding=columns.UTF8, aliases=("ticdc:columns",)),
-    _partitioner("ticdc:ts", _TICDC, "TsDispatcher", "partition = ts", WHOLE_NUMBER, hashing_rule.WIDE_PMOD, NO_NULL, encoding=columns.WHOLE_NUMBERS),
+    _partitioner("ticdc:ts", _TICDC, "TsDispatcher", "partition = ts", WHOLE_NUMBER, allocation.WIDE_PMOD, NO_NULL, encoding=columns.WHOLE_NUMBERS),
     _partitioner("maxwell", _MAXWELL, "MaxwellKafkaPartitioner, HashFunctionDefault", "kafka_partition_hash=default", STRING, _REM_NEG, NO_NULL, encoding=columns.TEXT),
     _partitioner("maxwell:murmur3", _MAXWELL, "MaxwellKafkaPartitioner, HashFunctionMurmur3", "kafka_partition_hash=murmur3", MAXWELL, _REM_NEG, NO_NULL, encoding=columns.TEXT),
     _partitioner("spring-cloud-stream", _SPRING, "PartitionHandler.DefaultPartitionSelector", "partitionKeyExpression without a selector", OBJECT, _ABS0, NO_NULL, encoding=columns.OBJECT),
@@ -270,7 +270,7 @@ BUILTINS = (
     _partitioner("pinot:murmur3-x64", _PINOT, "Murmur3PartitionFunction, variant x64_32", _FN, INFINISPAN, _MASK, NO_NULL, encoding=columns.TEXT_UTF8),
     _partitioner("pinot:hash-code", _PINOT, "HashCodePartitionFunction", _FN, STRING, _ABS0, NO_NULL, encoding=columns.TEXT),
     _partitioner("pinot:byte-array", _PINOT, "ByteArrayPartitionFunction", _FN, ARRAY, _ABS0, NO_NULL, encoding=columns.TEXT_UTF8),
-    _partitioner("pinot:modulo", _PINOT, "ModuloPartitionFunction", _FN, WHOLE_NUMBER, hashing_rule.WIDE_PMOD, NO_NULL, encoding=columns.WHOLE_NUMBERS),
+    _partitioner("pinot:modulo", _PINOT, "ModuloPartitionFunction", _FN, WHOLE_NUMBER, allocation.WIDE_PMOD, NO_NULL, encoding=columns.WHOLE_NUMBERS),
     _partitioner("pulsar", _PULSAR, "HashingScheme.JavaStringHash", "default", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=columns.PULSAR),
     _partitioner("pulsar:murmur3", _PULSAR, "HashingScheme.Murmur3_32Hash", "hashingScheme", MURMUR3, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=columns.PULSAR_UTF8),
     _partitioner("pulsar:round-robin", _PULSAR, "RoundRobinPartitionMessageRouterImpl", "default router, no batching", STRING, _MASK, counting.PULSAR_ROUND_ROBIN, encoding=columns.PULSAR),

@@ -26,8 +26,8 @@ def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
     """Utils.murmur2 of each key; with another seed than Kafka's, the same algorithm. Returns int32[len(keys)]."""
     # NumPy's memory comes in pages of 2 MB where Linux has them, a kernel's in pages of 4 KB: first touching those takes as long
     # as hashing.
-    hashes = np.empty(len(keys), np.uint32)
-    hash_keys = _hash_each if len(keys) < TOGETHER else _murmur2  # the latter takes five seconds to compile
+    hashes = np.empty(len(keys.offsets) - 1, np.uint32)
+    hash_keys = _hash_each if len(hashes) < TOGETHER else _murmur2  # the latter takes five seconds to compile
     hash_keys(keys.offsets, keys.data, np.uint32(seed), hashes)
     return hashes.view(np.int32)
 

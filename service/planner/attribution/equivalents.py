@@ -22,7 +22,8 @@ from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Column, Encoding, Numbers, byte_strings, strings
 from service.core.model import Bools, Bytes, Int32s, Int64s, Keys
-from service.core.partitioners import hashing_rule
+from service.core.partitioners import allocation
+from service.core.partitioners.allocation import settle
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.hash_codes import ARRAY, OBJECT
@@ -171,7 +172,7 @@ def _hash_all(classes: tuple[PartitionerClass, ...], column: Column, key_format:
             encoded[run] = run(column, key_format)
         if (run, hash_keys) not in hashed:
             hashed[run, hash_keys] = hash_keys.run(encoded[run], key_format)
-        values, without_hash = each.rule.settle(hashed[run, hash_keys], encoded[run])
+        values, without_hash = settle(each.rule, hashed[run, hash_keys], encoded[run])
         hashes.append(values)
         undecided.append(without_hash)
     return Hashes(classes, tuple(hashes), tuple(undecided))
@@ -302,7 +303,7 @@ def first_rows(offsets: Int32s, data: Bytes, valid: Bools, tokens: Int64s) -> tu
 # They are considered only if the partitioners of the list leave records unexplained, and only if the caller names none.
 
 HASHES: Final = (MURMUR2, CRC32, FNV1A, MURMUR3, OBJECT, MURMUR2_SEED_0, ARRAY, LEGACY)
-SIGNS: Final = (hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG, hashing_rule.PMOD)
+SIGNS: Final = (allocation.MASK, allocation.UNSIGNED, allocation.REM_NEG, allocation.PMOD)
 
 LARGEST_NUMBER: Final = 2**33
 """Whole numbers from here on have no exact remainder in ``observations.matches``."""
@@ -322,7 +323,7 @@ def unlisted(known: Iterable[PartitionerClass], column: Column, key_format: str,
         of_hash = [rule.sign for rule in rules if rule.hash is hash_keys and rule.encoding is encoding]
         for sign in SIGNS:
             # abs0 and rem-neg differ for one hash of 4 billion.
-            is_known = sign in of_hash or (sign is hashing_rule.REM_NEG and hashing_rule.ABS0 in of_hash)
+            is_known = sign in of_hash or (sign is allocation.REM_NEG and allocation.ABS0 in of_hash)
             if not is_known and key_format in encoding.formats:
                 classes.append(PartitionerClass((), HashingRule(encoding, hash_keys, sign, None, empty_as_null=False)))
     return tuple(classes[:most])

@@ -30,6 +30,7 @@ from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
 from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import PARTITIONERS
+from service.core.partitioners.allocation import settle
 from service.core.partitioners.hashing_rule import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.planner.sizing.distinct_keys import MAX_KEYS, DistinctKeys
@@ -182,7 +183,7 @@ class KeyCounter:
         for p, rule in enumerate(rules):
             hashes, sign, placed = hashed[rule.encoding, rule.hash], rule.sign, all_weights
             if all_weights is not None:
-                hashes, undecided = rule.settle(hashes, serialized)
+                hashes, undecided = settle(rule, hashes, serialized)
                 placed = all_weights if undecided is None else np.where(undecided[:, None], 0, all_weights)
             for table, modulus in zip(self.tables[p], self.moduli, strict=True):
                 residues = sign.run(hashes, modulus)

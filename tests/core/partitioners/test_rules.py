@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion
 from service.core.jvm.random import JavaRandom
-from service.core.partitioners import PARTITIONERS, Question, allocate, check_options, hashing_rule
+from service.core.partitioners import PARTITIONERS, Question, allocate, allocation, check_options
 from service.core.partitioners.allocation import explain
 from service.core.partitioners.counting import _emptiest
 from service.core.partitioners.drawing import _sticky_turns
@@ -34,11 +34,11 @@ def asked(partitioner, keys, n, **options):
 @pytest.mark.parametrize(
     ("sign", "twin"),
     [
-        (hashing_rule.MASK, twins.mask),
-        (hashing_rule.UNSIGNED, twins.unsigned),
-        (hashing_rule.REM_NEG, twins.rem_neg),
-        (hashing_rule.ABS0, twins.abs0),
-        (hashing_rule.PMOD, twins.pmod),
+        (allocation.MASK, twins.mask),
+        (allocation.UNSIGNED, twins.unsigned),
+        (allocation.REM_NEG, twins.rem_neg),
+        (allocation.ABS0, twins.abs0),
+        (allocation.PMOD, twins.pmod),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -214,4 +214,4 @@ def test_two_billion_partitions_need_no_memory():
 def test_the_modulo_is_right_beside_every_multiple(n, value, offset):
     values = [value, min(max(value // n * n + offset, 0), 2**32 - 1)]
     hashes = np.array(values, np.uint32).view(np.int32)
-    assert hashing_rule._modulo(hashes, n, np.int64(0xFFFFFFFF)).tolist() == [value % n for value in values]
+    assert allocation._modulo(hashes, n, np.int64(0xFFFFFFFF)).tolist() == [value % n for value in values]

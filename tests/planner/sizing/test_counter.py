@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from service.core.budget import limited
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
-from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
+from service.core.partitioners import PARTITIONERS, Question, allocate, allocation
 from service.core.partitioners.model import AS_NULL
 from service.planner.sizing import distinct_keys, frequent_keys
 from service.planner.sizing.counter import BLOCK, LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
@@ -139,7 +139,7 @@ def test_counts_of_other_questions_are_not_merged():
 def test_a_residue_tells_every_divisors_partition(hashes, n, times):
     """What KeyCounter rests on: every sign rule ends in a modulo."""
     array = np.array(hashes, np.int32)
-    for sign in (hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG, hashing_rule.ABS0, hashing_rule.PMOD):
+    for sign in (allocation.MASK, allocation.UNSIGNED, allocation.REM_NEG, allocation.ABS0, allocation.PMOD):
         assert (sign.run(array, n * times) % n).tolist() == sign.run(array, n).tolist()
 
 
