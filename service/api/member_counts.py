@@ -17,8 +17,16 @@ from service.api.rebalance_schemas import TimingSchema
 from service.core.measures import FIGURES, NOT_KNOWN
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
-from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, surely_meets
-from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
+from service.decisions.member_counts.question import (
+    MOST_MEMBERS,
+    MOST_PLANS,
+    JudgedPlan,
+    Limits,
+    MemberCountsQuestion,
+    Plans,
+    drain_seconds,
+    surely_meets,
+)
 from service.decisions.rebalances.question import POLL_MS
 from service.decisions.rows import columns
 from service.http import fields

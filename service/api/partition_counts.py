@@ -17,8 +17,8 @@ from typing import Any, Final, get_args
 import pyarrow as pa
 from marshmallow import Schema, validate
 
+from service.core.keys.columns import key_value
 from service.core.keys.formats import FORMATS
-from service.core.keys.values import key_value
 from service.decisions.partition_counts import PlansAnswer, PlansQuestion, answer
 from service.decisions.rows import MOST
 from service.http import fields

@@ -21,7 +21,7 @@ from service.core.kafka_versions import LATEST
 from service.core.measures import Load, ZoneTraffic, load_of, placed_traffic, spread
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.ragged import taken
-from service.decisions.placements.rows import BROKER, PLACEMENT, check_brokers, plain_placements, read_cluster, read_placement
+from service.decisions.placements.answer import BROKER, PLACEMENT, check_brokers, plain_placements, read_cluster, read_placement
 from service.decisions.rows import duplicates_in_column, faults_of, plain_brokers, raise_all
 from service.http import fields
 from service.http.fields import Int, TopicName

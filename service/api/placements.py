@@ -15,9 +15,16 @@ from marshmallow import Schema, validate
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
-from service.decisions.placements.answer import UNNAMED, PlacementAnswer, PlacementQuestion, answer
+from service.decisions.placements.answer import (
+    BROKER,
+    CURRENT,
+    UNNAMED,
+    PlacementAnswer,
+    PlacementQuestion,
+    answer,
+    plain_current,
+)
 from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
-from service.decisions.placements.rows import BROKER, CURRENT, plain_current
 from service.decisions.rows import NAME, plain_brokers
 from service.http import fields
 from service.http.fields import INT64, Bool, Int, Name, Number, TopicName

@@ -149,7 +149,8 @@ def spark(group: Group, *, min_partitions: int | None = None, max_records: int |
     ranges = _whole(group, group.topics.offsets)
     located = max_records is None and len(ranges) >= (min_partitions or 0)
     if max_records is not None:
-        ranges = _divided(ranges, _parts_of(ranges, max_records))
+        parts = np.ceil((ranges.ends - ranges.starts).astype(np.float64) / max_records)  # of at most so many records
+        ranges = _divided(ranges, np.minimum(parts, LARGEST_INT).astype(np.int64))
     if min_partitions is not None and min_partitions > len(ranges):
         ranges = _divided(ranges, _shares(ranges, min_partitions))
     check_time()
@@ -173,12 +174,6 @@ def _whole(group: Group, offsets: Int64s) -> OffsetRanges:
         raise InvalidQuestion(f"Spark needs both offsets of partition {partition_id}.", "topics", row, "lag")
     read = np.flatnonzero(ends > starts).astype(np.int32)
     return OffsetRanges(read, starts[read], ends[read])
-
-
-def _parts_of(ranges: OffsetRanges, max_records: int) -> Int64s:
-    """int64[ranges], into how many ranges, of at most a number of records, each is divided."""
-    parts = np.ceil((ranges.ends - ranges.starts).astype(np.float64) / max_records)
-    return np.minimum(parts, LARGEST_INT).astype(np.int64)
 
 
 def _shares(ranges: OffsetRanges, min_partitions: int) -> Int64s:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from service.core.budget import Budget, Figures
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.kafka_versions import LATEST
-from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
+from service.core.model import NONE, Cluster, Int32s, Int64s, indices_in, offsets_of
 from service.decisions.reassignments.answer import reasons_of
 from service.decisions.reassignments.question import faults_of_limits, parts_of, plan_id
 from service.decisions.reassignments.rows import MOST_BYTES, check_topic_names, read_placements
@@ -154,7 +154,9 @@ def read_dir_replicas(rows: DirRows, placements: Placements, broker_ids: Int32s)
     known = np.array(pc.fill_null(index_in, NONE), np.int64)
     partitions = _partitions(known[topics], ids, placements)
     holders = np.searchsorted(broker_ids, np.array(rows.brokers.field("broker_id"), np.int32))[broker]
-    partitions[~_are_on(partitions, holders, placements.replicas, len(broker_ids))] = NONE
+    replicas, count = placements.replicas, len(broker_ids)
+    keys = replicas.row_of_each_value().astype(np.int64) * count + replicas.values
+    partitions[~np.isin(partitions.astype(np.int64) * count + holders, keys)] = NONE  # without a replica on this broker
     sizes = np.array(rows.topics.field("partition_bytes").flatten(), np.int64)
     stays = (partitions == NONE) | placements.excluded[partitions] if len(placements) else np.ones(len(ids), np.bool_)
     return DirReplicas(tuple(names.dictionary.to_pylist()), topics, ids, offsets, log_dir, sizes, stays), partitions
@@ -175,13 +177,6 @@ def _check_once(rows: DirRows, row: Int64s, order: Int64s, columns: tuple[Int32s
 def _partitions(topics: Int64s, ids: Int32s, placements: Placements) -> Int32s:
     """int32[replicas], the partition of each, NONE if there is none. topics : int64[replicas], NONE for unknown ones"""
     return indices_in(placements.topics.astype(np.int64) * 2**31 + placements.partition_ids, topics * 2**31 + ids)
-
-
-def _are_on(partitions: Int32s, holders: Int64s, replicas: Ragged, brokers_count: int) -> Bools:
-    """bool[...], whether each partition has a replica on this broker."""
-    keys = replicas.row_of_each_value().astype(np.int64) * brokers_count + replicas.values
-    on: Bools = np.isin(partitions.astype(np.int64) * brokers_count + holders, keys) & (partitions != NONE)
-    return on
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from service.core.model import Cluster
 from service.core.partitioners import PARTITIONERS
 from service.core.registry import reaches
 from service.decisions.partitions import PartitionsQuestion, answer
-from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
+from service.decisions.placements.answer import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers
 from service.descriptions.model import Description
 from service.planner.assignor_changes import counterpart, restarts

@@ -27,7 +27,7 @@ from service.core.printable import counted
 from service.decisions.groups.answer import MAX_DIFFERENCES, GroupComparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
-from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
+from service.decisions.placements.answer import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import group_assignment, picked, placement_audit, with_lag
 from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description

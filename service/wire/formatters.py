@@ -47,7 +47,8 @@ def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str 
     """What each formatter of a release prints. kafka_version : but 3.9.1, 3.4.1, 2.8.2; 0.10.2.1 has few."""
     if kafka_version == "0.10.2.1":
         return _old_lines(record)
-    line = _json_line(record)
+    value = None if record.value is None else {"version": record.version, "data": record.value}
+    line = json_text({"key": {"type": record.type, "data": record.key}, "value": value})
     return {name: line if record.type in types else "" for name, types in formatters.items()}
 
 
@@ -66,11 +67,6 @@ def failure(exception: str, message: str | None) -> Printed:
 
 
 # ---- 4.3.1 ------------------------------------------------------------------------------------------------------------
-
-
-def _json_line(record: CoordinatorRecord) -> str:
-    value = None if record.value is None else {"version": record.version, "data": record.value}
-    return json_text({"key": {"type": record.type, "data": record.key}, "value": value})
 
 
 def json_text(document: Document) -> str:

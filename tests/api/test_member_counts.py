@@ -9,7 +9,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.decisions.member_counts import judging
+from service.decisions.member_counts import question
 from service.decisions.member_counts.answer import DRAWN
 from service.planner.member_ids import IdDraw
 
@@ -230,8 +230,8 @@ def test_standstills_are_simulated_as_far_as_they_may_cost(client):
 
 
 def test_members_whose_coming_is_not_simulated_are_not_made(client, monkeypatch):
-    made, new_member = [], judging.NewMember
-    monkeypatch.setattr(judging, "NewMember", lambda name, *more: made.append(name) or new_member(name, *more))
+    made, new_member = [], question.NewMember
+    monkeypatch.setattr(question, "NewMember", lambda name, *more: made.append(name) or new_member(name, *more))
     answer = ask(client, topics=[orders(30)], members=members(3), members_counts=[3, 5, 20_000])
     assert [plan["idle_partition_ms"] is None for plan in answer["plans"]] == [False, False, True]
     assert len(set(made)) == 2

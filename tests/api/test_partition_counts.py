@@ -20,7 +20,7 @@ from service.api.partition_counts import LISTED, MOST
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
-from service.core.keys.values import key_value
+from service.core.keys.columns import key_value
 from service.planner.sizing import distinct_keys
 from tests.support.serving import serving
 

@@ -10,7 +10,7 @@ import pytest
 from service.api.placement_audits import EXAMPLE, FORM, answer
 from service.core.budget import OutOfTime, limited
 from service.core.model import PlacementRequest
-from service.decisions.placements.rows import BROKER, read_cluster
+from service.decisions.placements.answer import BROKER, read_cluster
 from service.descriptions import bodies, read_description
 from service.planner.placement_audits import evenness
 from service.strategies import PLACERS

@@ -258,7 +258,11 @@ class Balancing:
         fresh = not any(self.counts) and not self.blind
         left = self._give_out(free.tolist(), racks) if racks else free.tolist()
         self._give_out(left, None)
-        self._set_aside()
+        # Members that have all they can have, none of it shareable, take no part (consumerCanParticipateInReassignment).
+        lack = {member for member, possible in enumerate(self.possible) if self.counts[member] < possible}
+        holders = enumerate(looking(self.holders, OFTEN))
+        share = {member for partition, of_one in holders if self._is_shared(partition) for member in of_one}
+        self.standings.only(lack | share)
         before, score = self._last_holders(), self._score(copied=True)
         shared = [partition for partition in looking(order.tolist(), OFTEN) if self._is_shared(partition)]
         if not revoked:
@@ -307,13 +311,6 @@ class Balancing:
                 self.owners[partition] = taker
                 self.standings.add(taker, 1)
         return left
-
-    def _set_aside(self) -> None:
-        """Members that have all they can have, none of it shareable, take no part (consumerCanParticipateInReassignment)."""
-        lack = {member for member, possible in enumerate(self.possible) if self.counts[member] < possible}
-        holders = enumerate(looking(self.holders, OFTEN))
-        share = {member for partition, of_one in holders if self._is_shared(partition) for member in of_one}
-        self.standings.only(lack | share)
 
     def _even_out(self, partitions: list[int]) -> bool:
         """Move partitions of topics with several subscribers until nothing can be evened out any more (performReassignments).

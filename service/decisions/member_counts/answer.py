@@ -20,15 +20,19 @@ from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import MEMBER, TOPIC, has_lag, lag_offsets, partitions_total, read_group, subscriptions_total
 from service.decisions.groups.tables import assignments_array
 from service.decisions.member_counts.conclusions import CountsCase, concluded, read_partitions
-from service.decisions.member_counts.judging import Plans, Standstill, judged_plans, standstills, surely
 from service.decisions.member_counts.question import (
     MOST_MEMBERS,
     MOST_PLANS,
     Limits,
     MemberCountsQuestion,
+    Plans,
+    Standstill,
     as_it_is,
     faults,
+    judged_plans,
     lags_of,
+    standstills,
+    surely,
 )
 from service.decisions.rows import NAME, faults_of, raise_all, struct_rows, with_columns
 from service.planner.balanced.bounds import MOST_NODES

@@ -11,8 +11,16 @@ import numpy as np
 
 from service.core.model import Bools, Float64s, Group
 from service.core.printable import counted, first_few
-from service.decisions.member_counts.judging import Plans, figure, heaviest_load, keeps, meets, most_load
-from service.decisions.member_counts.question import Lags, MemberCountsQuestion
+from service.decisions.member_counts.question import (
+    Lags,
+    MemberCountsQuestion,
+    Plans,
+    figure,
+    heaviest_load,
+    keeps,
+    meets,
+    most_load,
+)
 from service.planner.member_counts import MembersLoad, MembersPlan
 
 NAMED: Final = 12

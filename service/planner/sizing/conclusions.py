@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import Final
 
-from service.core.keys.values import key_text
+from service.core.keys.columns import key_text
 from service.core.printable import printable
 from service.planner.sizing.counter import KeyCounter, hashing_rule
 from service.planner.sizing.distinct_keys import BYTES, NAMED, RECORDS

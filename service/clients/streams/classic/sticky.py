@@ -116,13 +116,6 @@ class _LeaderRun:
         flags[[self.places[task] for task in tasks]] = True
         return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
-    def _together(self, task: int) -> int:
-        """The bits of the tasks that have been on a client with this one."""
-        together = self.earlier.get(task, 0)
-        for holder, counting in self.holders.get(task, ()):
-            together |= self.bits[holder] & counting
-        return together
-
     def _assign_standbys(self) -> None:
         @lru_cache(SETS_KEPT)
         def without(holders: frozenset[Client]) -> list[Client]:
@@ -162,7 +155,9 @@ class _LeaderRun:
         for client in able:
             if not self.bits[client]:
                 return client
-        together = self._together(task)
+        together = self.earlier.get(task, 0)  # the bits of the tasks that have been on a client with this one
+        for holder, counting in self.holders.get(task, ()):
+            together |= self.bits[holder] & counting
         others = [client for client in able if self.bits[client] & ~together]
         return min(others or able, key=self.room.__getitem__)
 

@@ -16,7 +16,7 @@ from service.core.kafka_versions import LATEST
 from service.core.measures import NOT_KNOWN, Load, load_of, placed_traffic, rows_of_topics
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indices_in
 from service.core.placers.audit import Audit, audit
-from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
+from service.decisions.placements.answer import BROKER, read_cluster, uncordoned
 from service.decisions.rows import NAME, columns
 from service.pipeline.analyses.fleet.assignments import WRONG_ROW
 from service.pipeline.analyses.nested_columns import (

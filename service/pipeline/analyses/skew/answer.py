@@ -6,13 +6,12 @@ Its size depends on partitions, counts and ``max_keys`` only.
 from dataclasses import dataclass
 from itertools import combinations
 from math import lcm
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from service.core.keys import columns as encodings
-from service.core.keys.values import key_text, key_value
-from service.core.model import Int32s
+from service.core.keys.columns import key_text, key_value
 from service.core.printable import first_few
 from service.decisions.partition_counts import over
 from service.pipeline.analyses.skew.scan import KeySample, SkewResult
@@ -20,6 +19,9 @@ from service.planner.sizing.conclusions import LISTED, LimitReach, partitions, p
 from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.distinct_keys import BYTES, RECORDS
 from service.planner.sizing.plans import CountLimits, CountPlan, Rates, plans
+
+if TYPE_CHECKING:
+    from service.core.model import Int32s
 
 NAMED: Final = 256
 """Most hottest keys in the answer."""

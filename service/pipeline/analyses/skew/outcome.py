@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.keys.values import key_value
+from service.core.keys.columns import key_value
 from service.core.printable import printable, share
 from service.decisions.rows import columns, is_text
 from service.pipeline.analyses.results import Outcome, Records
