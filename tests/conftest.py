@@ -188,14 +188,12 @@ def client(app: Flask) -> FlaskClient:
 
 @pytest.fixture(scope="module")
 def few_draws() -> Iterator[None]:
-    """Simulated timelines are drawn two or three times: a hundred draws of ids take 0.3 s, in each answer that has new members.
-
-    For tests of what an answer holds besides the ranges over these draws.
-    """
+    """For tests of what an answer holds besides the ranges over many draws."""
     from service.decisions.rebalances import answer  # noqa: PLC0415 (as above)
+    from tests.support.serving import FEW_CELLS  # noqa: PLC0415 (as above)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer, "MOST_CELLS", 100_000)
+        patch.setattr(answer, "MOST_CELLS", FEW_CELLS)
         yield
 
 
@@ -210,10 +208,13 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A server of two workers with its default settings, one for the whole run: a test leaves it as it was."""
+    """A server of two workers with its default settings, one for the whole run: a test leaves it as it was.
+
+    It draws timelines few times, but for the pictures in the documentation.
+    """
     from tests.support.serving import serving  # noqa: PLC0415 (as above)
 
-    with serving(forked=True, ALLOCATOR_WORKERS="2") as running:
+    with serving(forked=True, few_draws="SCREENSHOTS" not in os.environ, ALLOCATOR_WORKERS="2") as running:
         yield running
 
 

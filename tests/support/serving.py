@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
 
+FEW_CELLS = 100_000
+"""In place of ``MOST_CELLS``: simulated timelines are drawn two or three times. A hundred draws of ids take 0.3 s, in each answer
+that has new members."""
+
+
 class Server:
     """A running server."""
 
@@ -95,7 +100,13 @@ class Forked:
 
 @contextmanager
 def serving(
-    *, verify: str | None = None, until: str = "/readyz", forked: bool = False, open_files: int | None = None, **environment: str
+    *,
+    verify: str | None = None,
+    until: str = "/readyz",
+    forked: bool = False,
+    open_files: int | None = None,
+    few_draws: bool = False,
+    **environment: str,
 ) -> Iterator[Server]:
     """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end.
 
@@ -103,13 +114,14 @@ def serving(
     until : what the server answers with 200 when it may be used
     forked : from a process that has loaded what a start loads, which takes a quarter of the time
     open_files : of a forked one, how many files it may have open, if not as many as this process
+    few_draws : whether a forked one draws with FEW_CELLS
     """
     port, environment = free_port(), {**os.environ, **environment}
     with NamedTemporaryFile("r") as output, Path(output.name).open("ab") as written:
         if forked:
             context = get_context("forkserver")
             context.set_forkserver_preload(["tests.support.loaded"])
-            process = Forked(context.Process(target=serve, args=(port, environment, written.name, open_files)))
+            process = Forked(context.Process(target=serve, args=(port, environment, written.name, open_files, few_draws)))
         else:
             command = [sys.executable, "-m", "service", "serve", "--port", str(port)]
             process = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT)
@@ -127,10 +139,13 @@ def serving(
             server.output = output.read()
 
 
-def serve(port: int, environment: dict[str, str], output: str, open_files: int | None) -> None:
+def serve(port: int, environment: dict[str, str], output: str, open_files: int | None, few_draws: bool) -> None:  # noqa: FBT001
     """The command in this process. output : the file that has what it prints"""
-    from tests.support.loaded import main  # noqa: PLC0415 - the fork server has imported it
+    from service.decisions.rebalances import answer  # noqa: PLC0415 - the fork server has imported it
+    from tests.support.loaded import main  # noqa: PLC0415 - as above
 
+    if few_draws:
+        answer.MOST_CELLS = FEW_CELLS
     if open_files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     os.environ.clear()
