@@ -60,8 +60,7 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
     except AllocatorError as error:
         raise BadInput(str(error)) from None
     places = {name.partition(".")[0]: f"{into.rstrip('/')}/{name}" for name in files}
-    said = outcome.report.verdict
-    show(files[SUMMARY].decode(), said, outcome.headline, places, within_limits=outcome.within_limits, as_json=form == "json")
+    show(files[SUMMARY].decode(), outcome, places, as_json=form == "json")
 
 
 def _files(outcome: Outcome, rejected: pa.Table) -> dict[str, bytes]:
@@ -79,9 +78,7 @@ def _files(outcome: Outcome, rejected: pa.Table) -> dict[str, bytes]:
     return files
 
 
-def show(
-    summary: str, verdict: str, headline: Mapping[str, str], places: Mapping[str, str], *, within_limits: bool, as_json: bool
-) -> None:
+def show(summary: str, outcome: Outcome, places: Mapping[str, str], *, as_json: bool) -> None:
     """Print the summary, or the verdict and the figures; on standard error the places. Exits with 1 if a limit is exceeded."""
     if as_json:
         click.echo(summary, nl=False)
@@ -89,9 +86,9 @@ def show(
         from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
         console = Console()
-        console.say(verdict)
-        console.print(table(("", ""), [*headline.items()]))
+        console.say(outcome.report.verdict)
+        console.print(table(("", ""), [*outcome.headline.items()]))
     for what, where in places.items():
         note(f"{what}: {where}")
-    if not within_limits:
+    if not outcome.within_limits:
         sys.exit(1)

@@ -123,12 +123,8 @@ def _run(
         )  # fmt: skip
     except AllocatorError as error:
         raise BadInput(str(error)) from None
-    if done is None:
-        return
-    as_json = form(output) == "json"
-    into_folder.show(
-        done.summary_text, done.verdict, done.headline, done.places, within_limits=done.within_limits, as_json=as_json
-    )
+    if done is not None:
+        into_folder.show(*done, as_json=form(output) == "json")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Records of one group → its history, a row for each rebalance: Arrow in, Arrow out. Executors run this."""
 
 import json
-from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
 from service.decisions.rows import columns
-from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
+from service.histories.answer import HistoryQuestion, answer
 from service.histories.conclusions import conclusion, row_of
 from service.histories.reading import HistorySource
 
@@ -36,16 +35,24 @@ SOURCE: Final = "__consumer_offsets"
 
 def history_of(records: pa.Table) -> pa.Table:
     """SCHEMA rows of one group. records : NEEDED and ``group``, as ``tasks.coordinator_records`` gives them, in any order"""
-    table = records.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    group = table["group"][0].as_py()
-    lines = "".join(map(_line, table.to_pylist()))
+    rows = records.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")]).to_pylist()
+    group = rows[0]["group"]
+    lines = "".join(map(_line, rows))
     try:
         told = answer(HistoryQuestion(group, [HistorySource(SOURCE, BytesIO(lines.encode()))]), Budget())
     except InvalidQuestion:  # only records of members that left, or of other protocols
-        rows = [{"group": group, "sentence": "No record tells of a rebalance.", "missing": 0, "faults": 0}]
-        return pa.Table.from_pylist(rows, SCHEMA)
-    places = list(zip(table["log_partition"].to_pylist(), table["log_offset"].to_pylist(), strict=True))
-    return pa.Table.from_pylist([_head(group, told), *_rebalances(group, told, places)], SCHEMA)
+        head = {"group": group, "sentence": "No record tells of a rebalance.", "missing": 0, "faults": 0}
+        return pa.Table.from_pylist([head], SCHEMA)
+    first, last = told.span_ms or (None, None)
+    head = {"group": group, "sentence": conclusion(told), "began_at": first, "ended_at": last}
+    table = [head | {"missing": told.missing, "faults": told.reading.faults_count}]
+    for each in told.told:
+        rebalance = each.rebalance
+        tells = next(iter([*(cause.event for cause in rebalance.causes[:1]), *rebalance.events]), None)
+        place = {} if tells is None else {name: rows[tells.line - 1][name] for name in ("log_partition", "log_offset")}
+        times = {f"{name}_at": getattr(rebalance, f"{name}_ms") for name in ("began", "joined", "ended")}
+        table.append({"group": group, **row_of(told, each), **times, **place})
+    return pa.Table.from_pylist(table, SCHEMA)
 
 
 def _line(record: dict[str, Any]) -> str:
@@ -54,24 +61,3 @@ def _line(record: dict[str, Any]) -> str:
     stamp = "" if record["timestamp"] is None or record["timestamp"] < 0 else f'"timestamp": {record["timestamp"]}, '
     key = json.dumps({"groupId": record["group"], "memberId": record["member"]})
     return f'{{"record_type": {record["type"]}, {stamp}"key": {key}, "value": {value}}}\n'
-
-
-def _head(group: str, told: HistoryAnswer) -> dict[str, Any]:
-    first, last = told.span_ms or (None, None)
-    return {
-        "group": group,
-        "sentence": conclusion(told),
-        "began_at": first,
-        "ended_at": last,
-        "missing": told.missing,
-        "faults": told.reading.faults_count,
-    }
-
-
-def _rebalances(group: str, told: HistoryAnswer, places: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    for each in told.told:
-        rebalance = each.rebalance
-        tells = next(iter([*(cause.event for cause in rebalance.causes[:1]), *rebalance.events]), None)
-        partition, offset = (None, None) if tells is None else places[tells.line - 1]
-        times = {f"{name}_at": getattr(rebalance, f"{name}_ms") for name in ("began", "joined", "ended")}
-        yield {"group": group, **row_of(told, each), **times, "log_partition": partition, "log_offset": offset}

@@ -13,17 +13,9 @@ from service.core.budget import Budget
 from service.core.errors import InvalidQuestion
 from service.core.measures import COUNTS
 from service.core.printable import printable
+from service.decisions.reassignments import rows as plan_rows
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer, moves_table
 from service.decisions.reassignments.question import ReassignmentQuestion
-from service.decisions.reassignments.rows import (
-    MOST_BYTES,
-    PLACED_TOPIC,
-    RATES,
-    TARGET_BROKER,
-    placement_rows,
-    plain_placed_topics,
-    plain_target_brokers,
-)
 from service.decisions.reassignments.selection import parse_balance, read_balance
 from service.decisions.rows import LONGEST_NAME, LONGEST_TOPIC_NAME, NAME, struct_rows
 from service.pipeline.analyses.nested_columns import first_misfit
@@ -47,12 +39,12 @@ STEPS: Final = "batches.parquet"
 FRONTIER: Final = "frontier.parquet"
 
 PLACED: Final = {"topic_name": pa.string(), "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}
-OPTIONAL: Final = {"partition_bytes": pa.int64(), **dict.fromkeys(RATES, pa.float64())}
+OPTIONAL: Final = {"partition_bytes": pa.int64(), **dict.fromkeys(plan_rows.RATES, pa.float64())}
 """The columns of placements that are required, and those that are not."""
 
 BROKERS: Final = (
     {"broker_id": pa.int32()},
-    {field.name: field.type for field in TARGET_BROKER if field.name != "broker_id"},
+    {field.name: field.type for field in plan_rows.TARGET_BROKER if field.name != "broker_id"},
 )
 """The same of brokers."""
 
@@ -121,15 +113,15 @@ def _topics(name: str, table: pa.Table) -> pa.StructArray:
     names = pc.dictionary_encode(column["topic_name"].cast(NAME))
     index = np.array(names.indices, np.int32)
     bounds = pa.array(np.searchsorted(index, np.arange(len(names.dictionary) + 1)), pa.int32())
-    inner = placement_rows(column["partition_id"], column["replicas"])
+    inner = plan_rows.placement_rows(column["partition_id"], column["replicas"])
     lists = {name: pa.ListArray.from_arrays(bounds, column[name]) for name in OPTIONAL if name in column}
     lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
-    rows = struct_rows(PLACED_TOPIC, lists, len(names.dictionary))
-    if not plain_placed_topics(rows):
-        topic = rows[first_misfit(rows, plain_placed_topics)]["topic_name"].as_py()
+    rows = struct_rows(plan_rows.PLACED_TOPIC, lists, len(names.dictionary))
+    if not plan_rows.plain_placed_topics(rows):
+        topic = rows[first_misfit(rows, plan_rows.plain_placed_topics)]["topic_name"].as_py()
         raise WrongTable(
             f"{name}: Topic {printable(topic)!r} must have a name of at most {LONGEST_TOPIC_NAME} characters, a replica of each "
-            f"partition, and sizes and rates of at most {number(MOST_BYTES)}."
+            f"partition, and sizes and rates of at most {number(plan_rows.MOST_BYTES)}."
         )
     return rows
 
@@ -153,12 +145,12 @@ def _brokers(name: str, table: pa.Table) -> pa.StructArray:
     """The cluster as rows of type TARGET_BROKER."""
     _check_present(name, table, BROKERS[0])
     column = {name: _chunk(table.column(name)) for name in table.column_names}
-    rows = struct_rows(TARGET_BROKER, column, len(table))
-    if not plain_target_brokers(rows):
-        row = first_misfit(rows, plain_target_brokers)
+    rows = struct_rows(plan_rows.TARGET_BROKER, column, len(table))
+    if not plan_rows.plain_target_brokers(rows):
+        row = first_misfit(rows, plan_rows.plain_target_brokers)
         raise WrongTable(
-            f"{name}: Row {row + 1:,} must have a positive weight, limits from 0 to {number(MOST_BYTES)}, and a rack_id of at "
-            f"most {LONGEST_NAME} bytes."
+            f"{name}: Row {row + 1:,} must have a positive weight, limits from 0 to {number(plan_rows.MOST_BYTES)}, and a "
+            f"rack_id of at most {LONGEST_NAME} bytes."
         )
     return rows
 
@@ -286,9 +278,7 @@ def _copies_against_evenness(frontier: pa.Table) -> Section:
 
     def draw(axes: Axes) -> None:
         axes.plot(copies, spreads, color=COLORS[0], marker="o" if len(copies) <= LISTED else "")
-        axes.set_xlabel("replicas copied")
-        axes.set_ylabel("most - least")
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel="replicas copied", ylabel="most - least", ylim=(0, None))
 
     rows = [
         (number(row["copies"]), number(row["spread"]), number(row["stddev"]), "yes" if row["proven"] else "no")
@@ -307,7 +297,6 @@ def _draw_brokers(axes: Axes, before: dict[str, Any], after: dict[str, Any]) -> 
     axes.bar(at + 0.2, after["replicas"]["counts"], width=0.4, color=COLORS[0], label="after")
     shown = at[:: -(-len(ids) // LABELLED) or 1]
     axes.set_xticks(shown, [str(ids[i]) for i in shown], rotation=0 if len(shown) <= UPRIGHT else 90)
-    axes.set_xlabel("broker" if len(shown) == len(ids) else f"broker, every {shown[1]}th named")
-    axes.set_ylabel("replicas")
+    axes.set(xlabel="broker" if len(shown) == len(ids) else f"broker, every {shown[1]}th named", ylabel="replicas")
     axes.grid(axis="x", visible=False)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)

@@ -15,9 +15,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.decisions.rows import readable
-from service.pipeline.files.rejected import REJECTED, RejectedRows, WrongTable
+from service.pipeline.files.rejected import REJECTED, UNREADABLE, RejectedRows, WrongTable
 
 if TYPE_CHECKING:
     from service.report.pages import Report
@@ -84,6 +85,14 @@ def rejects(records: pa.Array, reason: str) -> pa.RecordBatch:
     reasons = pa.repeat(pa.scalar(reason, pa.string()), len(records))
     nothing = (pa.nulls(len(records), pa.binary()), pa.nulls(len(records), pa.int64()))
     return pa.record_batch([*nothing, reasons, readable(records)], schema=SCHEMA)
+
+
+def without_corrupt(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+    """The rows without a text in the column ``name``, which could not be read as records, and the rejected ones."""
+    corrupt = batch.column(name)
+    if corrupt.null_count == len(corrupt):
+        return batch, []
+    return batch.filter(pc.is_null(corrupt)), [rejects(corrupt.drop_null(), UNREADABLE)]
 
 
 class Records(Protocol):

@@ -84,12 +84,13 @@ def _lines_of(
     if not text.strip():
         return
     try:
-        _check(text)
-        table = read(text)
-        _check_rows(table.num_rows, text)
-        batches = table.to_batches()
+        batches = _checked(text, read)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        lines = text.splitlines(keepends=True) if text.count(b"\n") < 2**12 else _halves(text)
+        if text.count(b"\n") < 2**12:
+            lines = text.splitlines(keepends=True)
+        else:
+            middle = text.index(b"\n", len(text) // 2) + 1
+            lines = [text[:middle], text[middle:]]
         if len(lines) == 1:
             rejected.add(f"line {first}", UNREADABLE, text.decode(errors="replace").rstrip("\r\n"), _fault(error))
             return
@@ -110,21 +111,21 @@ def _place(text: bytes, first: int, before: int, position: int) -> str:
     return f"line {next(islice(numbers, before + position, None), '?')}"
 
 
-def _check(text: bytes) -> None:
-    """Raise UnicodeDecodeError or ArrowInvalid for what Arrow does not check: UTF-8, and a line that is null.
+def _checked(text: bytes, read: Callable[[bytes], pa.Table]) -> list[pa.RecordBatch]:
+    """The rows of some lines. Raises UnicodeDecodeError or ArrowInvalid, also for what Arrow does not check.
 
-    It takes such a line for an object, and crashes if the first one is null.
+    It takes a line that is null for an object, crashes if the first one is, and makes rows of several records in a line.
     """
     if not text.isascii():
         text.decode()
     if text.lstrip().startswith(b"null") or b"\nnull" in text:
         raise pa.ArrowInvalid("Column() changed from object to null")
-
-
-def _check_rows(count: int, text: bytes) -> None:
-    """Raise ArrowInvalid if a line has several records, of which Arrow makes rows. count : of all rows"""
+    table = read(text)
+    count = table.num_rows
     if count > text.count(b"\n{") + text.startswith(b"{") and count > sum(1 for line in text.split(NEWLINE) if line.strip()):
         raise pa.ArrowInvalid("several records in a line")
+    batches: list[pa.RecordBatch] = table.to_batches()
+    return batches
 
 
 def _fault(error: Exception) -> str:
@@ -136,20 +137,8 @@ def _fault(error: Exception) -> str:
     return f"{repr(other[1]) if other[1] else 'the line'} is of type {other[3]}, not {other[2]}" if other else fault
 
 
-def _halves(text: bytes) -> list[bytes]:
-    """A long text in two pieces of whole lines."""
-    middle = text.index(b"\n", len(text) // 2) + 1
-    return [text[:middle], text[middle:]]
-
-
-FORMAT_OF_SUFFIX: Final = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-}
+_JSON_LINES: Final = dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl")
+FORMAT_OF_SUFFIX: Final = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", **_JSON_LINES}
 
 ROWS: Final = 1 << 18
 """Rows per batch, for Parquet."""
@@ -207,7 +196,6 @@ def read(
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=file == "-" or not sys.stderr.isatty()) as bar:
             table = SourceFile(source, columns, bar, bar.add_task(name, total=None), rejected)
-            table.check_encoding()
             for any_batch, place in READERS[file_format](table):
                 batch = _converted(any_batch, columns, place, rejected)
                 rows += len(batch)
@@ -219,11 +207,16 @@ def read(
 
 @contextmanager
 def _open(file: str) -> Iterator[BufferedReader]:
-    """The file, which is not empty."""
+    """The file. Raises ValueError for one that is empty, compressed, or of UTF-16 or UTF-32."""
     with _standard_input() if file == "-" else Path(file).open("rb", buffering=HEAD) as opened:
         source = cast("BufferedReader", opened)
-        if not source.peek(1):
+        head = source.peek(4)
+        if not head:
             raise ValueError("The file is empty.")
+        if name := compression(head):
+            raise ValueError(f"The file is compressed with {name}: unpack it first.")
+        if fault := wrong_encoding(head):
+            raise ValueError(fault)
         yield source
 
 
@@ -239,11 +232,7 @@ def _standard_input() -> Iterator[BinaryIO]:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to read.
-
-    bar, task : the progress
-    rejected : gets the rows that cannot be read
-    """
+    """A file to read. bar, task : the progress; rejected : gets the rows that cannot be read"""
 
     source: BufferedReader
     columns: Mapping[str, Column]
@@ -251,25 +240,9 @@ class SourceFile:
     task: TaskID
     rejected: RejectedRows
 
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        """The type of each column that the file does not decide."""
-        return {name: column.type for name, column in self.columns.items()}
-
-    def check_encoding(self) -> None:
-        """Raise ValueError for a compressed file, and for one of UTF-16 or UTF-32."""
-        if name := compression(self.source.peek(4)):
-            raise ValueError(f"The file is compressed with {name}: unpack it first.")
-        if fault := wrong_encoding(self.source.peek(4)):
-            raise ValueError(fault)
-
     def head(self) -> str:
         """The first HEAD bytes, from the first line on that is not blank. ``text`` reads them again."""
         return self.source.peek(HEAD).removeprefix(BOM_UTF8).lstrip(b"\r\n").decode(errors="surrogateescape")
-
-    def first_line(self) -> str:
-        """The first line that is not blank, cut off after HEAD bytes."""
-        return self.head().partition("\n")[0].rstrip("\r")
 
     def text(self) -> Any:
         """The file as a stream that advances the progress bar."""
@@ -310,10 +283,6 @@ def _csv(table: SourceFile, delimiter: str = ",") -> Iterator[tuple[pa.RecordBat
     if (text.quotes % 2 or text.backslashes) and table.source.seekable():
         table.source.seek(0)
         check_quotes((line.decode("latin-1") for line in table.source), Quotes(delimiter))
-
-
-def _tsv(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
-    return _csv(table, "\t")
 
 
 class QuotedText:
@@ -364,12 +333,13 @@ class CsvRows:
 
 
 def _json_lines(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
-    first = table.first_line()
+    first = table.head().partition("\n")[0].rstrip("\r")
+    types = {name: column.type for name, column in table.columns.items()}
     reading = pa.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
     # An integer may be written as 1.0 or "1".
     integers = [name for name, column in table.columns.items() if column.integers is not None]
     schemas = [
-        pa.json.ParseOptions(explicit_schema=pa.schema(table.types | other), unexpected_field_behavior="ignore")
+        pa.json.ParseOptions(explicit_schema=pa.schema(types | other), unexpected_field_behavior="ignore")
         for other in ({}, *(dict.fromkeys(integers, kind) for kind in (pa.float64(), pa.string()) if integers))
     ]
 
@@ -410,7 +380,7 @@ def _row_after(first: int, position: int) -> str:
 
 READERS: Final[dict[str, Callable[[SourceFile], Iterator[tuple[pa.RecordBatch, Place]]]]] = {
     "csv": _csv,
-    "tsv": _tsv,
+    "tsv": partial(_csv, delimiter="\t"),
     "jsonl": _json_lines,
     "parquet": _parquet,
 }

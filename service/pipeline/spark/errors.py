@@ -1,13 +1,4 @@
-"""Why a job does not start, or fails.
-
-::
-
-    AllocatorError
-    └── PipelineError          str() is a sentence for the user, with the remedy
-        ├── NoSpark            no PySpark, no Java, no cluster
-        ├── WrongSource        a source cannot be read
-        └── JobFailed          Spark failed; the reason is the innermost cause
-"""
+"""Why a job does not start, or fails; each error's text is a sentence for the user, with the remedy."""
 
 import socket
 from collections.abc import Iterable
@@ -32,7 +23,7 @@ def unanswered(addresses: Iterable[str]) -> list[str]:
 
 
 class PipelineError(AllocatorError):
-    """A job that cannot run, with the reason and the remedy."""
+    """A job that cannot run."""
 
 
 class NoSpark(PipelineError):
@@ -44,4 +35,4 @@ class WrongSource(PipelineError):
 
 
 class JobFailed(PipelineError):
-    """Spark failed the job."""
+    """Spark failed the job; the reason is the innermost cause."""

@@ -11,19 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.core.errors import InvalidQuestion
 from service.decisions.member_counts.answer import Need
-from service.pipeline.analyses.fleet import assignments, placements
+from service.pipeline.analyses.fleet import assignments, outcome, placements
 from service.pipeline.analyses.fleet import summary as fleet_summary
 from service.pipeline.analyses.fleet.assignments import WRONG_ROW, Choice, Sizing
-from service.pipeline.analyses.fleet.outcome import (
-    ASSIGNMENTS,
-    BROKERS,
-    PLACEMENTS,
-    TableOutcome,
-    cluster_of,
-    fleet,
-    of_groups,
-    of_topics,
-)
 from service.pipeline.analyses.results import ArrowFunction, Outcome
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.columns import column
@@ -51,23 +41,23 @@ def run(
     **_: Any,
 ) -> Outcome:
     """Assign, place, audit; each table is read once."""
-    parts: dict[str, TableOutcome] = {}
+    parts: dict[str, outcome.TableOutcome] = {}
     tables: dict[str, Any] = {}
     if groups is not None:
         need = Need(consumption_rate, max_lag / 1000) if consumption_rate and max_lag else None
-        sizing = Sizing(need) if need is not None or fewest_members else None
-        parts["groups"], tables[ASSIGNMENTS] = _groups(pipeline, groups, assignors, body_column, sizing)
+        sizing = partial(assignments.members_needed, need) if need is not None or fewest_members else None
+        parts["groups"], tables[outcome.ASSIGNMENTS] = _groups(pipeline, groups, assignors, body_column, sizing)
     if topics is not None:
-        parts["topics"], tables[PLACEMENTS] = _topics(pipeline, topics, brokers, placer)
+        parts["topics"], tables[outcome.PLACEMENTS] = _topics(pipeline, topics, brokers, placer)
     places = [tables[name] for name, part in zip(tables, parts.values(), strict=True) if part.summary["wrong_rows"]]
     wrong = pipeline.spark.read.parquet(*places).where(F.col("error") == WRONG_ROW) if places else None
     tables |= pipeline.rejected(None if wrong is None else wrong.select(F.col("detail").alias("reason"), "record"))
-    return fleet(parts, tables, ", ".join(str(source) for source in (groups, topics) if source is not None))
+    return outcome.fleet(parts, tables, ", ".join(str(source) for source in (groups, topics) if source is not None))
 
 
 def _groups(
     pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None, sizing: Sizing | None
-) -> tuple[TableOutcome, str]:
+) -> tuple[outcome.TableOutcome, str]:
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
         scan = ScanSource.of(pipeline, source, (), optional=assignments.COLUMNS)
@@ -75,20 +65,20 @@ def _groups(
     else:
         scan = ScanSource.of(pipeline, source, (body_column,))
     assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column, sizing=sizing)
-    place = _write("assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
-    results = pipeline.sink.columns(ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
-    part = of_groups(results)
+    place = _write("assigning groups", scan, assign, assignments.RESULT, outcome.ASSIGNMENTS)
+    results = pipeline.sink.columns(outcome.ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
+    part = outcome.of_groups(results)
     part.summary["group_assignments"] = questions(scan, results, body_column, fleet_summary.NAMED)
     return part, place
 
 
-def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> tuple[TableOutcome, str]:
+def _topics(pipeline: Pipeline, source: Source, brokers: Source | None, placer: str | None) -> tuple[outcome.TableOutcome, str]:
     scan = ScanSource.of(pipeline, source, (), optional=placements.COLUMNS)
-    cluster = None if brokers is None else cluster_of(read_table(pipeline, brokers, *BROKERS), str(brokers))
+    cluster = None if brokers is None else outcome.cluster_of(read_table(pipeline, brokers, *outcome.BROKERS), str(brokers))
     _check(source, partial(placements.check_columns, scan.schema, brokers_apart=cluster is not None))
     put = partial(placements.place_topics, placer=placer, brokers=cluster)
-    place = _write("placing topics", scan, put, placements.RESULT, PLACEMENTS)
-    return of_topics(pipeline.sink.columns(PLACEMENTS, fleet_summary.TOPIC_COLUMNS)), place
+    place = _write("placing topics", scan, put, placements.RESULT, outcome.PLACEMENTS)
+    return outcome.of_topics(pipeline.sink.columns(outcome.PLACEMENTS, fleet_summary.TOPIC_COLUMNS)), place
 
 
 def _check(source: Source, columns: Callable[[], None]) -> None:

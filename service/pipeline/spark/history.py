@@ -154,8 +154,7 @@ def report(source: str, summary: dict[str, Any], days: Sequence[tuple[Any, int]]
 
     def draw(axes: Axes) -> None:
         axes.plot([day for day, _ in days], [count for _, count in days], marker="o")
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel("rebalances")
+        axes.set(ylim=(0, None), ylabel="rebalances")
 
     sections = (
         Section("At a glance", (FigureRow(figures),)),

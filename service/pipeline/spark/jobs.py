@@ -127,10 +127,6 @@ def _option(name: str, text: str, *others: str, **attributes: Any) -> click.Opti
     return click.Option([name, *others], help=text, show_default="default" in attributes, **attributes)
 
 
-def _flag(name: str, text: str) -> click.Option:
-    return _option(name, text, is_flag=True)
-
-
 def _early(name: str, text: str, keep: Callable[[dict[str, Any], Any], None], *others: str, **attributes: Any) -> click.Option:
     """An option that the sources get from the context, and the job does not: it may be a secret."""
 
@@ -212,18 +208,13 @@ def _check_skew(*, partitioners: tuple[str, ...], key_format: str | None, follow
                 raise InvalidQuestion(f"--max-partition-{what}-per-second needs --duration-seconds.")
 
 
-def skew_columns(*, source: Source, key_columns: tuple[str, ...], size_columns: tuple[str, ...], **_: Any) -> tuple[str, ...]:
-    """The columns of the key and of the size that the options name."""
-    return (*(key_columns or ("key",)), *sizes_of(source, size_columns))
-
-
 SKEW: Final = Job(
     name="skew",
     summary="Compute how evenly partitioners and partition counts distribute records, in one scan.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
     scans=True,
     check=_check_skew,
-    columns=skew_columns,
+    columns=lambda *, source, key_columns, size_columns, **_: (*(key_columns or ("key",)), *sizes_of(source, size_columns)),
     parameters=(
         click.Argument(["source"], type=SOURCE),
         _option("--key-column", "Column of the key. Default: key. Repeat to join columns.", "key_columns", multiple=True),
@@ -242,7 +233,7 @@ SKEW: Final = Job(
         ),
         _option("--max-skew", "Limit for the skew (maximum ÷ mean).", type=click.FloatRange(1)),
         _option("--max-keys", "Distinct keys to count exactly; more are estimated.", type=click.IntRange(1024), default=MAX_KEYS),
-        _flag("--follow", "Follow a live topic, window by window, until stopped."),
+        _option("--follow", "Follow a live topic, window by window, until stopped.", is_flag=True),
         _option("--window-seconds", "Length of a window, with --follow.", type=_AT_LEAST_ONE, default=60),
         _option("--metrics-port", "Port of the Prometheus metrics, with --follow.", type=int, default=9464),
         TOPIC,
@@ -282,7 +273,7 @@ def _check_load(*, duration_seconds: float | None, time_zone: str, topic: str | 
             raise InvalidQuestion(f"--{name.replace('_', '-')} needs --{needed}.")
 
 
-def load_columns(*, source: Source, topic: str | None, **options: Any) -> tuple[str, ...]:
+def _load_columns(*, source: Source, topic: str | None, **options: Any) -> tuple[str, ...]:
     """The columns that a source of records, or a table of ``skew``, must have; other tables are checked later."""
     if options["duration_seconds"] is not None:
         return ("partition_id", "records")
@@ -296,7 +287,7 @@ LOAD: Final = Job(
     "SOURCE has records with times: a path, table:NAME, FORMAT:PATH or kafka://host:port/topic. With --duration-seconds it is "
     "the partitions.parquet of skew.",
     check=_check_load,
-    columns=load_columns,
+    columns=_load_columns,
     parameters=(
         READ_OPTIONS,
         *QUERY,
@@ -362,7 +353,7 @@ FLEET: Final = Job(
         _option(
             "--body-column", "Column with the group as a JSON request, in place of nested columns. Default of a topic: value."
         ),
-        _flag("--fewest-members", "Look for the fewest members that each group needs."),
+        _option("--fewest-members", "Look for the fewest members that each group needs.", is_flag=True),
         _option("--consumption-rate", "Records per second of a member.", type=POSITIVE),
         _option("--max-lag", "How long every member may take to process its lag: 60s. With --consumption-rate.", type=DURATION),
         _option("--topics", "Table of topics to place, and to audit where it has placements.", type=SOURCE),
@@ -428,18 +419,13 @@ def _check_mismatch(*, expected: str, partitioners: tuple[str, ...], **_: Any) -
     suspects(partitioners, expected)
 
 
-def mismatch_columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, ...]:
-    """The columns that the options name."""
-    return key_column, partition_column
-
-
 MISMATCH: Final = Job(
     name="mismatch",
     summary="Find which partitioners wrote a topic, and the records that the expected one would have put elsewhere.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
     scans=True,
     check=_check_mismatch,
-    columns=mismatch_columns,
+    columns=lambda *, key_column, partition_column, **_: (key_column, partition_column),
     parameters=(
         READ_OPTIONS,
         *QUERY,

@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 import pyarrow as pa
@@ -20,37 +20,13 @@ from service.core.budget import Budget, OutOfTime, limited
 from service.core.errors import AllocatorError, InvalidQuestion, PluginFailed
 from service.core.kafka_versions import LATEST
 from service.core.measures import NOT_KNOWN
+from service.decisions.groups import rows as group_rows
 from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
-from service.decisions.groups.rows import (
-    MEMBER,
-    TOPIC,
-    TOPIC_PARTITIONS,
-    has_lag,
-    partitions_total,
-    plain_members,
-    plain_topics,
-    read_group,
-    subscriptions_total,
-)
 from service.decisions.groups.tables import assignments_array, topic_partitions_array
 from service.decisions.member_counts.answer import Need, fewest_members
 from service.decisions.rows import NAME, columns
-from service.pipeline.analyses.nested_columns import (
-    CORRUPT,
-    check_line,
-    check_type,
-    compact,
-    conform,
-    conformed,
-    failure,
-    first_misfit,
-    gathered,
-    located,
-    rejection,
-    required,
-    rows_of,
-)
+from service.pipeline.analyses import nested_columns
 from service.planner.rebalances import rebalance
 from service.strategies import GROUP_PROTOCOLS
 
@@ -58,13 +34,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
-COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
+COLUMNS: Final = {
+    **dict.fromkeys(TEXTS, NAME),
+    "topics": pa.list_(group_rows.TOPIC),
+    "members": pa.list_(group_rows.MEMBER),
+    nested_columns.CORRUPT: NAME,
+}
 REQUIRED: Final = ("topics", "members")
 UNASKED_SECONDS: Final = 60
 """How long an assignor may take for a group that is assigned by it only for comparison, because its own assignor is not known."""
 
-NO_TOPICS: Final = pa.array([], TOPIC)
-NO_MEMBERS: Final = pa.array([], MEMBER)
+NO_TOPICS: Final = pa.array([], group_rows.TOPIC)
+NO_MEMBERS: Final = pa.array([], group_rows.MEMBER)
 
 RESULT: Final = pa.schema(
     {
@@ -75,15 +56,15 @@ RESULT: Final = pa.schema(
             "fewest_possible_moves long, follow_up_rebalance boolean, local_share double, cross_zone_bytes_per_second double"
         ),
         "warnings": pa.list_(NAME),
-        "assignments": pa.list_(pa.struct({"member_id": NAME, "partitions": pa.list_(TOPIC_PARTITIONS)})),
-        "unassigned": pa.list_(TOPIC_PARTITIONS),
+        "assignments": pa.list_(pa.struct({"member_id": NAME, "partitions": pa.list_(group_rows.TOPIC_PARTITIONS)})),
+        "unassigned": pa.list_(group_rows.TOPIC_PARTITIONS),
         **columns("error string, exception string, detail string, record string"),
     }
 )
 """A row for each group and assignor. ``own``: it is the group's own assignor. ``settled_skew``: that after the second
 rebalance of a cooperative assignor, if one follows; else ``skew``. ``local_share``, ``cross_zone_bytes_per_second``: see
-``ZoneTraffic``, then; null without racks. ``recommended_members``: see ``Sizing``, of the own
-assignor. ``error``: the class of the assignor's error, or WRONG_ROW if the row is not a group, with the row as JSON in
+``ZoneTraffic``, then; null without racks. ``recommended_members``: see ``members_needed``, of
+the own assignor. ``error``: the class of the assignor's error, or WRONG_ROW if the row is not a group, with the row as JSON in
 ``record``; the columns of the result are then null."""
 
 ARRAYS: Final[dict[str, Callable[[list[Any]], pa.Array]]] = {
@@ -93,6 +74,9 @@ ARRAYS: Final[dict[str, Callable[[list[Any]], pa.Array]]] = {
 """The nested columns, from the group and its partitions in each result."""
 
 WRONG_ROW: Final = "InvalidRow"
+
+Sizing: TypeAlias = "Callable[[GroupQuestion], int | None]"
+"""Gives how many members a group needs."""
 
 MOST: Final = 10**8
 """Most partitions, and most subscriptions, of one group: each takes some hundred bytes of an executor's memory."""
@@ -124,23 +108,17 @@ class Choice:
         return replace(question, group_protocol=self.group_protocol, assignor=self.assignor, client=None, client_version=None)
 
 
-@dataclass(frozen=True)
-class Sizing:
-    """How many members each group needs. need : see ``fewest_members``"""
-
-    need: Need | None = None
-
-    def members_of(self, question: GroupQuestion) -> int | None:
-        """The fewest members that the group needs; None where no number is enough, and where that is not known."""
-        try:
-            return fewest_members(question, self.need, Budget())
-        except AllocatorError:
-            return None
+def members_needed(need: Need | None, question: GroupQuestion) -> int | None:
+    """The fewest members that a group needs, as of ``fewest_members``; None where no number is enough, or that is not known."""
+    try:
+        return fewest_members(question, need, Budget())
+    except AllocatorError:
+        return None
 
 
 def check_columns(schema: pa.Schema) -> None:
     """Raise InvalidQuestion unless the table's columns can be groups."""
-    required(schema, COLUMNS, REQUIRED)
+    nested_columns.required(schema, COLUMNS, REQUIRED)
 
 
 def assign_groups(
@@ -153,15 +131,19 @@ def assign_groups(
 
     choices : the assignors to try on each group besides its own; None: every assignor of the group's own protocol
     body_column : the column with the whole group as JSON; None: the row is nested columns
-    sizing : None: do not look for the number of members that a group needs
+    sizing : gives the number of members that a group needs; None: nobody asks
     """
     for batch in batches:
         if body_column is not None:
             results = (_assign_text(text, choices, sizing) for text in batch.column(body_column).to_pylist())
         else:
-            rows = zip(rows_of(conformed(batch, COLUMNS), COLUMNS), rows_of(batch, COLUMNS), strict=True)
+            rows = zip(
+                nested_columns.rows_of(nested_columns.conformed(batch, COLUMNS), COLUMNS),
+                nested_columns.rows_of(batch, COLUMNS),
+                strict=True,
+            )
             results = (_assign_row(row, original, choices, sizing) for row, original in rows)
-        yield from gathered(chain.from_iterable(results), RESULT, ARRAYS)
+        yield from nested_columns.gathered(chain.from_iterable(results), RESULT, ARRAYS)
 
 
 def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None, sizing: Sizing | None) -> Iterator[dict[str, Any]]:
@@ -170,7 +152,7 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None, s
         row = _read_text(text)
     except InvalidQuestion as error:
         record = text.decode(errors="replace") if isinstance(text, bytes) else text
-        yield {"error": WRONG_ROW, "detail": located(error), "record": record}
+        yield {"error": WRONG_ROW, "detail": nested_columns.located(error), "record": record}
     else:
         yield from _assign_row(row, row, choices, sizing)
 
@@ -193,7 +175,7 @@ def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
             row[name] = pa.array([value])
         except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
             raise InvalidQuestion(str(error), name) from None
-        check_type(row[name].type, COLUMNS[name], f"/{name}")
+        nested_columns.check_type(row[name].type, COLUMNS[name], f"/{name}")
     return row
 
 
@@ -204,12 +186,12 @@ def _assign_row(
     texts: dict[str, Any] = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
     known: dict[str, Any] = {"group_id": texts["group_id"], "kafka_version": texts["kafka_version"] or LATEST}
     try:
-        check_line(row)
+        nested_columns.check_line(row)
         own = _own(GroupQuestion(NO_TOPICS, NO_MEMBERS, **texts))
         question = GroupQuestion(*_read(row), **texts, moves=False)
-        group = read_group(question.topics, question.members)
+        group = group_rows.read_group(question.topics, question.members)
     except InvalidQuestion as error:
-        yield {**known, "error": WRONG_ROW, **rejection(original, error)}
+        yield {**known, "error": WRONG_ROW, **nested_columns.rejection(original, error)}
         return
     known |= {"members": len(group), "topics": len(group.topics), "partitions": group.topics.partitions_count}
     # Another client's assignor is no choice of a group whose members are of one client.
@@ -223,13 +205,13 @@ def _assign_row(
             assignor = strategy(asked)
             with limited(limit):
                 answer = told(asked, assignor, assigned(group, rebalance(group, assignor)), None, Budget())
-            needed = {} if sizing is None or choice != own else {"recommended_members": sizing.members_of(question)}
+            needed = {} if sizing is None or choice != own else {"recommended_members": sizing(question)}
             yield {**known, **named, **needed, **_columns(answer)}
         except OutOfTime as error:
             detail = f"The assignor took more than {UNASKED_SECONDS} s. Name it with --assignor, and it may take any time."
-            yield {**known, **named, **failure(error), "detail": detail}
+            yield {**known, **named, **nested_columns.failure(error), "detail": detail}
         except AllocatorError as error:
-            yield {**known, **named, **failure(error)}
+            yield {**known, **named, **nested_columns.failure(error)}
 
 
 def _own(question: GroupQuestion) -> Choice:
@@ -243,24 +225,27 @@ def _own(question: GroupQuestion) -> Choice:
 def _read(row: dict[str, pa.Array]) -> tuple[pa.StructArray, pa.StructArray]:
     """The topics and the members of a row, each well-formed; raises InvalidQuestion, which points into the row's body."""
     lists = {}
-    for name, plain in (("topics", plain_topics), ("members", plain_members)):
+    for name, plain in (("topics", group_rows.plain_topics), ("members", group_rows.plain_members)):
         try:
-            column = conform(row[name], COLUMNS[name])
+            column = nested_columns.conform(row[name], COLUMNS[name])
         except pa.ArrowInvalid as error:
             raise InvalidQuestion(str(error), name) from None
         if column.null_count:
             raise InvalidQuestion("Must not be null.", name)
-        rows = compact(column.flatten())
+        rows = nested_columns.compact(column.flatten())
 
         def is_plain(some: pa.Array, plain: Any = plain) -> bool:
             return not some.null_count and plain(some)
 
         if not is_plain(rows):
-            at = first_misfit(rows, is_plain)
+            at = nested_columns.first_misfit(rows, is_plain)
             raise InvalidQuestion(f"Not well-formed: {json.dumps(rows[at].as_py(), ensure_ascii=False)[:200]}.", name, at)
         lists[name] = rows
     topics, members = lists["topics"], lists["members"]
-    for count, what in ((partitions_total(topics), "partitions"), (subscriptions_total(topics, members), "subscriptions")):
+    for count, what in (
+        (group_rows.partitions_total(topics), "partitions"),
+        (group_rows.subscriptions_total(topics, members), "subscriptions"),
+    ):
         if count > MOST:
             raise InvalidQuestion(f"{count} {what}; an executor accepts at most {MOST} in a group.")
     return topics, members
@@ -270,7 +255,7 @@ def _columns(answer: GroupAnswer) -> dict[str, Any]:
     group, outcome = answer.first.group, answer.first.outcome
     settled = answer.second or answer.first
     traffic = (answer.settled.traffic if answer.second else answer.traffic) or NOT_KNOWN
-    figures = traffic.figures(None, of_lag=has_lag(answer.question.topics))
+    figures = traffic.figures(None, of_lag=group_rows.has_lag(answer.question.topics))
     return {
         **vars(outcome.load),
         "settled_skew": settled.outcome.load.skew,

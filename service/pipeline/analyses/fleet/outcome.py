@@ -264,9 +264,7 @@ def _draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]]) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda skew, _: f"{skew:g}")
     axes.xaxis.set_minor_formatter(lambda skew, _: f"{skew:g}" if str(skew)[0] in "235" else "")
-    axes.set_xlabel("skew")
-    axes.set_ylabel("share of groups")
-    axes.set_ylim(0, 1.02)
+    axes.set(xlabel="skew", ylabel="share of groups", ylim=(0, 1.02))
     axes.legend(loc="lower right")
 
 
@@ -328,8 +326,7 @@ def _draw_brokers(axes: Axes, now: dict[str, Any], then: dict[str, Any]) -> None
     axes.bar([place + 0.2 for place in places], then["leaders"]["counts"], 0.38, color=COLORS[0], label="if placed again")
     if len(names) <= 40:
         axes.set_xticks(list(places), names)
-    axes.set_xlabel("broker")
-    axes.set_ylabel("partitions led")
+    axes.set(xlabel="broker", ylabel="partitions led")
     axes.grid(axis="x", visible=False)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 

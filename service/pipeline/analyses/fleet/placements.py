@@ -18,18 +18,8 @@ from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indice
 from service.core.placers.audit import Audit, audit
 from service.decisions.placements.answer import BROKER, read_cluster, uncordoned
 from service.decisions.rows import NAME, columns
+from service.pipeline.analyses import nested_columns
 from service.pipeline.analyses.fleet.assignments import WRONG_ROW
-from service.pipeline.analyses.nested_columns import (
-    CORRUPT,
-    check_line,
-    compact,
-    conform,
-    failure,
-    gathered,
-    rejection,
-    required,
-    rows_of,
-)
 from service.strategies import PLACERS, Placer
 
 PLACEMENTS: Final = pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}))
@@ -42,7 +32,7 @@ COLUMNS: Final = {
     "random_seed": pa.int64(),
     "brokers": pa.list_(BROKER),
     "placements": PLACEMENTS,
-    CORRUPT: NAME,
+    nested_columns.CORRUPT: NAME,
 }
 
 LOADS: Final = pa.list_(pa.struct({"broker_id": pa.int32(), "replicas": pa.int64(), "leaders": pa.int64()}))
@@ -75,10 +65,10 @@ MOST: Final = 10**8
 
 def check_columns(schema: pa.Schema, *, brokers_apart: bool) -> None:
     """Raise InvalidQuestion unless the table's columns can be topics. brokers_apart : the brokers are in a table of their own"""
-    required(schema, {}, ("topic_name",) if brokers_apart else ("topic_name", "brokers"))
+    nested_columns.required(schema, {}, ("topic_name",) if brokers_apart else ("topic_name", "brokers"))
     if "placements" not in schema.names and not {"partitions_count", "replication_factor"} <= set(schema.names):
         raise InvalidQuestion("The table needs the column placements, or partitions_count and replication_factor.")
-    required(schema, COLUMNS, ())
+    nested_columns.required(schema, COLUMNS, ())
 
 
 def place_topics(
@@ -91,7 +81,9 @@ def place_topics(
     """
     everywhere = pa.array(brokers, BROKER) if brokers is not None else None
     for batch in batches:
-        yield from gathered((_place_row(row, placer, everywhere) for row in rows_of(batch, COLUMNS)), RESULT, {})
+        yield from nested_columns.gathered(
+            (_place_row(row, placer, everywhere) for row in nested_columns.rows_of(batch, COLUMNS)), RESULT, {}
+        )
 
 
 def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.StructArray | None) -> dict[str, Any]:
@@ -99,16 +91,16 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
     plain = {name: column[0].as_py() for name, column in row.items() if name not in ("brokers", "placements")}
     result: dict[str, Any] = {"topic_name": plain["topic_name"], "placer": plain.get("placer") or placer or "striped"}
     try:
-        check_line(row)
+        nested_columns.check_line(row)
         version = result["kafka_version"] = plain.get("kafka_version") or LATEST
         strategy = _placer(result, version)
         cluster, usable = _clusters(row.get("brokers"), everywhere, strategy)
         current = _current(row["placements"], cluster) if "placements" in row and row["placements"][0].is_valid else None
         request = _request(plain, current, version)
     except InvalidQuestion as error:
-        return {**result, "error": WRONG_ROW, **rejection(row, error)}
+        return {**result, "error": WRONG_ROW, **nested_columns.rejection(row, error)}
     except PluginFailed as error:
-        return {**result, **failure(error)}
+        return {**result, **nested_columns.failure(error)}
     result |= {"partitions": request.partitions_count, "replication_factor": request.replication_factor}
     # Each topic has its own seed, from the row or from its name, so that its placement does not depend on other rows.
     seed = plain.get("random_seed")
@@ -132,7 +124,7 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
             result |= _audited(cluster, ids, audit(cluster, replicas, request.replication_factor))
             result["current_local_share"] = _local_share(cluster, replicas)
     except AllocatorError as error:
-        result |= failure(error)
+        result |= nested_columns.failure(error)
     return result
 
 
@@ -147,7 +139,7 @@ def _clusters(column: pa.Array | None, everywhere: pa.StructArray | None, placer
     rows = everywhere
     if column is not None and column[0].is_valid:
         try:
-            rows = compact(conform(column, COLUMNS["brokers"]).flatten())
+            rows = nested_columns.compact(nested_columns.conform(column, COLUMNS["brokers"]).flatten())
         except pa.ArrowInvalid as error:
             raise InvalidQuestion(str(error), "brokers") from None
     if rows is None or not len(rows):
@@ -164,7 +156,7 @@ def _clusters(column: pa.Array | None, everywhere: pa.StructArray | None, placer
 def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
     """The row's partition ids, and partition → brokers, NONE for unknown ones; raises InvalidQuestion."""
     try:
-        rows = compact(conform(column, PLACEMENTS).flatten())
+        rows = nested_columns.compact(nested_columns.conform(column, PLACEMENTS).flatten())
     except pa.ArrowInvalid as error:
         raise InvalidQuestion(str(error), "placements") from None
     ids, replicas = rows.field("partition_id"), rows.field("replicas")

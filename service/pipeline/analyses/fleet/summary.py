@@ -30,7 +30,8 @@ def of_groups(results: pa.Table) -> tuple[dict[str, Any], dict[str, Sequence[flo
     done = _done(results)
     own = done.filter(pc.field("own"))
     by_assignor = _by_assignor(done)
-    curves = {names: _quantiles(rows["settled_skew"]) for names, rows in by_assignor.items()}
+    skews = {names: rows["settled_skew"].drop_null() for names, rows in by_assignor.items()}
+    curves = {names: pc.quantile(of, QUANTILES).to_pylist() if len(of) else [] for names, of in skews.items()}
     failed = pc.field("error").is_valid()
     summary: dict[str, Any] = {
         "groups": len(own),
@@ -103,14 +104,11 @@ def of_topics(results: pa.Table) -> dict[str, Any]:
 
 def _by_assignor(done: pa.Table) -> dict[tuple[str, str], pa.Table]:
     """The results of each group_protocol and assignor that were tried."""
-    tried = (
-        done.group_by(["group_protocol", "assignor"])
-        .aggregate([])
-        .sort_by([("group_protocol", "ascending"), ("assignor", "ascending")])
-    )
+    tried = done.group_by(["group_protocol", "assignor"]).aggregate([]).to_pylist()
+    names = sorted((row["group_protocol"], row["assignor"]) for row in tried)
     return {
         (protocol, assignor): done.filter((pc.field("group_protocol") == protocol) & (pc.field("assignor") == assignor))
-        for protocol, assignor in zip(*tried.to_pydict().values(), strict=True)
+        for protocol, assignor in names
     }
 
 
@@ -165,12 +163,6 @@ def _with_best(own: pa.Table, done: pa.Table) -> pa.Table:
     best = best.filter(pc.field("own_sum") == 1).select(["group_id", "settled_skew_min"])
     rows = own.select(["group_id", "assignor", "partitions", "members", "settled_skew"]).join(best, "group_id", use_threads=False)
     return rows.rename_columns({"settled_skew": "skew", "settled_skew_min": "best_skew"})
-
-
-def _quantiles(values: pa.ChunkedArray) -> list[float]:
-    """The value at each of QUANTILES; empty if there is none."""
-    values = values.drop_null()
-    return pc.quantile(values, QUANTILES).to_pylist() if len(values) else []
 
 
 def _loads(column: pa.ChunkedArray) -> dict[str, Any]:

@@ -384,6 +384,5 @@ def _draw_shares(axes: Axes, shares: dict[str, dict[str, float]]) -> None:
         axes.text(end + 1, row, f"{width:.3g}%", va="center")
     axes.errorbar(share_of, np.arange(len(shares)), xerr=[share_of - low, high - share_of], fmt="none", ecolor=INK, elinewidth=1)
     axes.invert_yaxis()
-    axes.set_xlim(0, 112)
-    axes.set_xlabel("share of the records with a key, %")
+    axes.set(xlim=(0, 112), xlabel="share of the records with a key, %")
     axes.grid(axis="y", visible=False)

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
-from service.core.model import Bools, Int32s, Int64s
+from service.core.model import Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
-from service.pipeline.analyses.results import partial, rejects
+from service.pipeline.analyses.results import partial, rejects, without_corrupt
 from service.pipeline.files.key_columns import misfit, read_keys
-from service.pipeline.files.rejected import UNREADABLE, as_text, as_texts
+from service.pipeline.files.rejected import as_text, as_texts
 from service.pipeline.files.types import integers
 from service.planner.attribution.equivalents import (
     UNDECIDED,
@@ -202,10 +202,8 @@ class MismatchScan:
         """The readable rows, and the rejected ones with their reasons."""
         rejected = []
         if self.corrupt:
-            corrupt = batch.column(self.corrupt)
-            if corrupt.null_count < len(corrupt):
-                rejected.append(rejects(corrupt.drop_null(), UNREADABLE))
-                batch = batch.filter(pc.is_null(corrupt))
+            batch, corrupt = without_corrupt(batch, self.corrupt)
+            rejected += corrupt
             batch = batch.drop_columns([self.corrupt])
         partitions = integers(batch.column(self.partition_column))
         fits = pc.fill_null(pc.and_(pc.greater_equal(partitions, 0), pc.less(partitions, self.partitions_count)), False)
@@ -242,9 +240,8 @@ class MismatchScan:
         tokens = np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64)
         hashes = _pair_hashes(tokens, where)
         explained_bits, undecided_bits = _bits(explains), _bits(undecided)
-        functions = dict.fromkeys(_functions(writers.classes))
-        by_function = dict(zip(_functions(writers.classes), key_hashes.hashes, strict=True))
-        places = np.stack([where, *(by_function[each] for each in functions if each is not None)], axis=1)
+        by_function = dict(zip(_functions(writers.classes), key_hashes.hashes, strict=True))  # in the order of the writers
+        places = np.stack([where, *(of for each, of in by_function.items() if each is not None)], axis=1)
         times = np.ones(len(where), np.int64)
         for rows, sample in ((~wrong, result.right), (wrong, result.wrong)):
             if rows.any():
@@ -254,27 +251,12 @@ class MismatchScan:
             keys = batch.column(self.key_column).take(pa.array(nearest)).to_pylist()
             found = zip(keys, where[nearest].tolist(), strict=True)
             result.keys = _smallest(result.keys | dict(zip(hashes[nearest].tolist(), found, strict=True)), KEYS)
-        if wrong.any():
-            self._add_examples(result, batch, wrong, hashes, (where, theirs[expected], explained_bits))
-
-    def _add_examples(
-        self,
-        result: MismatchResult,
-        batch: pa.RecordBatch,
-        wrong: Bools,
-        hashes: UInt64s,
-        placement: tuple[Int32s, Int32s, Int64s],
-    ) -> None:
-        """Keep the misplaced records with the smallest hashes as examples.
-
-        placement : each row's partition, its expected partition, and the bits of the writers that explain it
-        """
-        where, expected, explained = placement
         nearest = _nearest(np.flatnonzero(wrong), hashes, result.examples, EXAMPLES)
-        keys = map(as_text, batch.column(self.key_column).take(pa.array(nearest)).to_pylist())
-        for row, key in zip(nearest.tolist(), keys, strict=True):
-            result.examples[int(hashes[row])] = (key, int(where[row]), int(expected[row]), int(explained[row]))
-        result.examples = _smallest(result.examples, EXAMPLES)
+        if len(nearest):
+            keys = map(as_text, batch.column(self.key_column).take(pa.array(nearest)).to_pylist())
+            of_rows = (each[nearest].tolist() for each in (where, theirs[expected], explained_bits))
+            examples = dict(zip(hashes[nearest].tolist(), zip(keys, *of_rows, strict=True), strict=True))
+            result.examples = _smallest(result.examples | examples, EXAMPLES)
 
 
 def _nearest(rows: npt.NDArray[Any], hashes: UInt64s, kept: Mapping[int, Any], most: int) -> Int64s:

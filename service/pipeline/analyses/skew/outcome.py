@@ -314,9 +314,7 @@ def _skew_plot(answer: SkewAnswer) -> Plot:
             axes.plot(x, skews, color=COLORS[i % 8], marker="o", label=name)
         if answer.limits.skew is not None:
             axes.axhline(answer.limits.skew, color=COLORS[6], linestyle="--", linewidth=1, label="limit")
-        axes.set_xlabel("partitions")
-        axes.set_ylabel("record skew")
-        axes.set_ylim(bottom=1)
+        axes.set(xlabel="partitions", ylabel="record skew", ylim=(1, None))
         if len(x) <= 12:
             axes.set_xticks(x)
         axes.legend(ncols=4, loc="upper left", bbox_to_anchor=(0, 1.18))

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.decisions.partition_counts import partitioner_names
-from service.decisions.rows import MOST, is_text, readable
-from service.pipeline.analyses.results import partial, rejects
+from service.decisions.rows import MOST, is_text
+from service.pipeline.analyses.results import partial, rejects, without_corrupt
 from service.pipeline.analyses.skew import MAX_KEYS
 from service.pipeline.files.key_columns import is_bytes, joined, misfit, read_keys
-from service.pipeline.files.rejected import UNREADABLE, as_texts, no_number, no_value
+from service.pipeline.files.rejected import as_texts, no_number, no_value
 from service.pipeline.files.types import integers
 from service.planner.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.distinct_keys import DistinctKeys
@@ -79,20 +79,20 @@ class SkewScan:
     def add(self, result: SkewResult, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Add a batch to ``result``; gives the rejected rows."""
         if self.corrupt:
-            corrupt = batch.column(self.corrupt)
-            if corrupt.null_count < len(corrupt):
-                yield rejects(corrupt.drop_null(), UNREADABLE)
-                batch = batch.filter(pc.is_null(corrupt))
+            batch, corrupt = without_corrupt(batch, self.corrupt)
+            yield from corrupt
         for name in self.size_columns:
             for bad, reason in _without_size(batch.column(name), name):
-                yield rejects(
-                    as_texts(batch.filter(bad).select([*dict.fromkeys((*self.key_columns, *self.size_columns))])), reason
-                )
+                shown = [*dict.fromkeys((*self.key_columns, *self.size_columns))]
+                yield rejects(as_texts(batch.filter(bad).select(shown)), reason)
                 batch = batch.filter(pc.invert(bad))
         key = joined([batch.column(name) for name in self.key_columns], self.separator)
         column, bad = read_keys(key, self.key_format)
         if bad is not None:
-            yield rejects(_text(key.filter(bad)), misfit(self.key_format))
+            misfits = key.filter(bad)
+            if pa.types.is_binary(misfits.type) or pa.types.is_large_binary(misfits.type):
+                misfits = pa.array([value.hex() for value in misfits.to_pylist()], pa.string())
+            yield rejects(misfits, misfit(self.key_format))
             batch, key = batch.filter(pc.invert(bad)), key.filter(pc.invert(bad))
             column = read_keys(key, self.key_format)[0]
         if batch.num_rows:
@@ -215,10 +215,3 @@ def _without_size(column: pa.Array, name: str) -> Iterator[tuple[pa.Array, str]]
     bad = pc.fill_null(pc.or_(pc.less(sizes, 0), pc.greater(sizes, MOST)), True)
     if bad.true_count:
         yield bad, no_number(name)
-
-
-def _text(column: pa.Array) -> pa.Array:
-    """Keys of any type as text."""
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        return pa.array([value.hex() for value in column.to_pylist()], pa.string())
-    return readable(column)

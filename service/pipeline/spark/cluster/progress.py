@@ -74,8 +74,7 @@ def progress(spark: SparkSession, what: str, reading: ReadSoFar | None = None) -
     if is_connect(spark):
         yield
         return
-    console = Console(stderr=True)
-    show = _bar if console.is_terminal else _lines
+    show = _bar if Console(stderr=True).is_terminal else _lines
     done = threading.Event()
     store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker knows tasks only
     watcher = threading.Thread(target=show, args=(store, what, reading, done), daemon=True)

@@ -31,7 +31,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import service
 from service.pipeline.spark.cluster import jvm
-from service.pipeline.spark.cluster.failures import JvmEnded, cause_in, start_failure
+from service.pipeline.spark.cluster.jvm import JvmEnded, cause_in, start_failure
 from service.pipeline.spark.errors import NoSpark, unanswered
 from service.pipeline.spark.tasks import code_archive
 from service.pipeline.spark.tasks.parquet_files import renamed
@@ -130,7 +130,12 @@ def spark_session(
         try:
             if submitted and not verbose and not is_connect(spark):
                 spark.sparkContext.setLogLevel("WARN")
-            _ship(spark, Path(folder))
+            if not is_local(spark):  # on one machine they import it as the driver does
+                modules = str(code_archive.pack(Path(service.__file__).parent, Path(folder) / "partition_allocator.zip"))
+                if is_connect(spark):
+                    spark.addArtifacts(modules, pyfile=True)
+                else:
+                    spark.sparkContext.addPyFile(modules)
             with _jobs_end_by_ctrl_c(spark):
                 yield spark
         except JvmEnded as error:
@@ -274,17 +279,6 @@ def _output_into(descriptor: int) -> Iterator[None]:
             os.close(kept)
 
 
-def _ship(spark: SparkSession, folder: Path) -> None:
-    """Give the executors this project; on one machine they import it as the driver does."""
-    if is_local(spark):
-        return
-    modules = str(code_archive.pack(Path(service.__file__).parent, folder / "partition_allocator.zip"))
-    if is_connect(spark):
-        spark.addArtifacts(modules, pyfile=True)
-    else:
-        spark.sparkContext.addPyFile(modules)
-
-
 def cores(spark: SparkSession) -> int:
     """The number of tasks that run at a time, as far as Spark knows now."""
     if not is_connect(spark):
@@ -310,10 +304,7 @@ data, whatever executors there are when it starts, and a lost one repeats little
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks, each of which calls ``function`` with its batches of ``frame``.
-
-    count : the number of tasks, at most
-    """
+    """Tasks, each of which calls ``function`` with its batches of ``frame``. count : the number of tasks, at most"""
 
     function: ArrowFunction
     count: int
@@ -322,10 +313,6 @@ class Tasks:
     def rows(self, schema: pa.Schema) -> DataFrame:
         """The rows of ``schema`` that the tasks give."""
         return self.frame.mapInArrow(self.function, from_arrow_schema(schema))
-
-    def run(self, schema: pa.Schema) -> pa.Table:
-        """The same, here."""
-        return self.rows(schema).toArrow()
 
 
 def tasks_for(spark: SparkSession, size: int) -> int:

@@ -22,22 +22,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from service.pipeline.files.texts import Quotes
-from service.pipeline.spark.cluster.failures import NO_FILE, failure
+from service.pipeline.spark.cluster.jvm import NO_FILE, failure
 from service.pipeline.spark.cluster.session import is_connect, is_local, tasks_for
 from service.pipeline.spark.errors import WrongSource
+from service.pipeline.spark.io import sources
 from service.pipeline.spark.io.columns import column, corrupt, integer, line, milliseconds
-from service.pipeline.spark.io.sources import (
-    CORRUPT,
-    LAKE_FILES,
-    LAKE_TABLES,
-    PATTERN,
-    SUFFIXES,
-    Source,
-    check_brokers,
-    in_lake,
-    made_keys,
-    require_names,
-)
 from service.pipeline.spark.tasks import parquet_files
 from service.pipeline.spark.tasks.made_keys import SCHEMA
 
@@ -84,7 +73,7 @@ COORDINATOR_COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp"
 """Of records of ``__consumer_offsets``."""
 
 
-def read(spark: SparkSession, source: Source, names: Collection[str] = ()) -> DataFrame:
+def read(spark: SparkSession, source: sources.Source, names: Collection[str] = ()) -> DataFrame:
     """The records of a source. CSV and JSON have CORRUPT as an additional column.
 
     names : the columns that are needed, if they are known: of JSON there may be no others. Raises WrongSource.
@@ -95,22 +84,25 @@ def read(spark: SparkSession, source: Source, names: Collection[str] = ()) -> Da
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # the error is one sentence
     try:
         if source.where is not None:
-            unreadable = column(CORRUPT).isNotNull() if CORRUPT in frame.columns else F.lit(False)
+            unreadable = column(sources.CORRUPT).isNotNull() if sources.CORRUPT in frame.columns else F.lit(False)
             frame = frame.where(F.expr(source.where) | unreadable)
-        return frame.selectExpr(*source.select, *([CORRUPT] if CORRUPT in frame.columns else ())) if source.select else frame
+        return (
+            frame.selectExpr(*source.select, *([sources.CORRUPT] if sources.CORRUPT in frame.columns else ()))
+            if source.select
+            else frame
+        )
     except (PySparkException, Py4JError) as error:
         said = next(line for line in str(error).splitlines() if line.strip())
         reason = re.sub(r"^(?:[\w.]+Exception: )?\s*(?:\[[A-Z_.]+\] *)?", "", said).partition(" SQLSTATE")[0]
         raise WrongSource(f"{source}: --where or --select: {reason}") from None
 
 
-def _read(spark: SparkSession, source: Source, names: Collection[str]) -> DataFrame:
+def _read(spark: SparkSession, source: sources.Source, names: Collection[str]) -> DataFrame:
     try:
         if source.format == "kafka":
-            _connect(spark, source)
-            return spark.read.format("kafka").options(**_kafka_options(source)).load()
+            return spark.read.format("kafka").options(**_kafka_options(spark, source)).load()
         if source.format == "keys":
-            made = made_keys(source)
+            made = sources.made_keys(source)
             blocks = spark.range(0, made.blocks, 1, min(made.blocks, tasks_for(spark, made.size)))
             return blocks.mapInArrow(made.rows, from_arrow_schema(SCHEMA))
         if source.format == "table":
@@ -127,18 +119,18 @@ def _read(spark: SparkSession, source: Source, names: Collection[str]) -> DataFr
         raise wrong(source, error) from None
 
 
-def _with_folders_without_values(spark: SparkSession, source: Source) -> Source:
+def _with_folders_without_values(spark: SparkSession, source: sources.Source) -> sources.Source:
     """The source; if no folder's name has a value (``day=7``), also with the files in folders, which Spark would leave out."""
     recursive = "recursiveFileLookup"
-    if source.format not in SUFFIXES.values() or recursive.lower() in {name.lower() for name in source.options}:
+    if source.format not in sources.SUFFIXES.values() or recursive.lower() in {name.lower() for name in source.options}:
         return source
     of_folders = spark.read.format("binaryFile").load(source.location).columns[len(OF_FILE) :]
     return source if of_folders else replace(source, options={recursive: "true", **source.options})
 
 
-def check_lake(spark: SparkSession, source: Source) -> None:
+def check_lake(spark: SparkSession, source: sources.Source) -> None:
     """Raise WrongSource for a lake table, or a part of one, that is named as plain files; see check_plain."""
-    if source.format not in LAKE_FILES or is_connect(spark) or ("://" not in source.location and is_local(spark)):
+    if source.format not in sources.LAKE_FILES or is_connect(spark) or ("://" not in source.location and is_local(spark)):
         return
     hadoop = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr] # noqa: SLF001 - it has no other door
     with suppress(Py4JError):  # a file system that cannot be asked is asked again by Spark, which says why
@@ -149,74 +141,62 @@ def check_lake(spark: SparkSession, source: Source) -> None:
         while folder is not None:
             folders.append(folder)
             folder = folder.getParent()
-        for folder in (each for each in folders if not PATTERN & set(each.toString())):
-            for mark, kind, name in LAKE_TABLES:
+        for folder in (each for each in folders if not sources.PATTERN & set(each.toString())):
+            for mark, kind, name in sources.LAKE_TABLES:
                 if files.globStatus(hadoop.Path(folder, mark)):
-                    raise WrongSource(in_lake(source, folder.toString(), kind, name))
+                    raise WrongSource(sources.in_lake(source, folder.toString(), kind, name))
 
 
-def follow(spark: SparkSession, source: Source) -> DataFrame:
+def follow(spark: SparkSession, source: sources.Source) -> DataFrame:
     """The records of a topic, existing and future ones, as a stream. Raises WrongSource."""
-    if source.format != "kafka":
-        raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic.")
-    _connect(spark, source)
     try:
-        return spark.readStream.format("kafka").options(**_kafka_options(source)).load()
+        return spark.readStream.format("kafka").options(**_kafka_options(spark, source)).load()
     except (PySparkException, Py4JError) as error:
         raise wrong(source, error) from None
 
 
-def _connect(spark: SparkSession, source: Source) -> None:
-    """Check that a broker answers, and load the connector unless the session has one."""
-    check_brokers(source)
+def _kafka_options(spark: SparkSession, source: sources.Source) -> dict[str, str]:
+    """Those of the connector, which is loaded unless the session has it, once a broker answers."""
+    sources.check_brokers(source)
     if source.location in INTERNAL:
         spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
     jars = [row[0] for row in spark.sql("LIST JARS").collect()]
-    if any("spark-sql-kafka" in jar for jar in jars):
-        return
     try:
-        for jar in KAFKA_CONNECTOR:
+        for jar in () if any("spark-sql-kafka" in jar for jar in jars) else KAFKA_CONNECTOR:
             spark.sql(f"ADD JAR {jar}")
     except (PySparkException, Py4JError) as error:
         raise WrongSource(f"{source}: Cannot fetch Spark's Kafka connector from Maven: {failure(error)}") from None
+    servers = {"kafka.bootstrap.servers": ",".join(source.brokers)}
+    return {**servers, "subscribe": source.location, "startingOffsets": "earliest", **source.options}
 
 
-def _kafka_options(source: Source) -> dict[str, str]:
-    return {
-        "kafka.bootstrap.servers": ",".join(source.brokers),
-        "subscribe": source.location,
-        "startingOffsets": "earliest",
-        **source.options,
-    }
-
-
-def _lines(spark: SparkSession, source: Source) -> DataFrame:
+def _lines(spark: SparkSession, source: sources.Source) -> DataFrame:
     """The lines of a text as ``value``, and the columns of their folders."""
     return spark.read.format("text").options(**source.options).load(source.location)
 
 
-def _is_utf8(source: Source) -> bool:
+def _is_utf8(source: sources.Source) -> bool:
     charset = next((value for name, value in source.options.items() if name.lower() in ("encoding", "charset")), "UTF-8")
     return charset.lower().replace("-", "") == "utf8"
 
 
-def _fields(spark: SparkSession, source: Source, options: dict[str, str]) -> list[types.StructField]:
+def _fields(spark: SparkSession, source: sources.Source, options: dict[str, str]) -> list[types.StructField]:
     """The columns of a text that Spark finds in all of it. Raises WrongSource if there are none."""
     inferred = spark.read.format(source.format).options(**options).load(source.location).schema
-    fields = [field for field in inferred.fields if field.name != CORRUPT]
+    fields = [field for field in inferred.fields if field.name != sources.CORRUPT]
     if not fields:
         raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}.")
     return fields
 
 
-def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
+def _read_csv(spark: SparkSession, source: sources.Source) -> DataFrame:
     """CSV: every column is text, their names are in the first line, and malformed lines in CORRUPT.
 
     Spark would replace what is not UTF-8 by U+FFFD, which makes different keys equal. So it reads each byte as a character, by
     BYTES, and the texts get the bytes back; whoever reads a text rejects it if it is not UTF-8.
     """
     by_bytes = _is_utf8(source)
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "header": "true", "escape": '"'}
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": sources.CORRUPT, "header": "true", "escape": '"'}
     options |= {"enforceSchema": "false", **source.options, "inferSchema": "false"}  # files with other columns are refused
     if by_bytes:
         options = {name: value.encode().decode(BYTES) for name, value in options.items() if name.lower() != "charset"}
@@ -227,12 +207,12 @@ def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
     if goes_on:  # by default Spark would make each CR LF in quotes a LF
         _check_line_ends(spark, source)
         options = {"lineSep": "\n", **options, "multiLine": "true"}
-    schema = types.StructType([*_fields(spark, source, options), types.StructField(CORRUPT, types.StringType())])
+    schema = types.StructType([*_fields(spark, source, options), types.StructField(sources.CORRUPT, types.StringType())])
     frame = spark.read.format("csv").options(**options).schema(schema).load(source.location)
     if by_bytes:
         names = [field.name for field in schema.fields]
         frame = frame.select(*(column(name) if name in folders else _text_of_bytes(name, source) for name in names))
-    of_files = [name for name in frame.columns if name not in (*folders, CORRUPT)]
+    of_files = [name for name in frame.columns if name not in (*folders, sources.CORRUPT)]
     if goes_on:  # of lines that end with CR LF, the first one included
         last = of_files.pop()
         of_files.append(last.removesuffix("\r"))
@@ -244,10 +224,10 @@ def _with_folders(frame: DataFrame, folders: Sequence[str], of_files: Sequence[s
     """The same records. Spark refuses to read CORRUPT and folders alone; so it gets to need a column of the files, too."""
     if not folders or not of_files:
         return frame
-    return frame.withColumn(CORRUPT, F.when(F.hash(column(of_files[0])).cast("string") != "", column(CORRUPT)))
+    return frame.withColumn(sources.CORRUPT, F.when(F.hash(column(of_files[0])).cast("string") != "", column(sources.CORRUPT)))
 
 
-def _breaks_in_quotes(lines: DataFrame, source: Source) -> bool:
+def _breaks_in_quotes(lines: DataFrame, source: sources.Source) -> bool:
     """Whether records of CSV go on in the next line, in quotes: Spark would end them there.
 
     A line may open a quote if it begins a record, and may close one if it does not. Where no line of a file opens one, each is a
@@ -292,7 +272,7 @@ def _breaks_in_quotes(lines: DataFrame, source: Source) -> bool:
     return goes_on
 
 
-def _check_line_ends(spark: SparkSession, source: Source) -> None:
+def _check_line_ends(spark: SparkSession, source: sources.Source) -> None:
     """Raise WrongSource for a text whose lines end with CR alone: to a reader of lines that end with LF it is one."""
     lines = spark.read.format("text").options(**{"lineSep": "\n", **source.options}).load(source.location)
     has_cr = F.bool_or(F.col("value").rlike("\r[^\r]")).alias("has_cr")
@@ -303,7 +283,7 @@ def _check_line_ends(spark: SparkSession, source: Source) -> None:
         raise WrongSource(f"{file}: Its lines end with CR alone, and records go on in the next one: write it with LF.")
 
 
-def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
+def _read_parquet(spark: SparkSession, source: sources.Source) -> DataFrame:
     """The records, with timestamps of nanoseconds, as pandas writes them and Spark refuses them, to the microsecond."""
 
     def load() -> DataFrame:
@@ -324,7 +304,7 @@ def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
     return load().withColumns(micros)
 
 
-def _read_json(spark: SparkSession, source: Source, names: Collection[str]) -> DataFrame:
+def _read_json(spark: SparkSession, source: sources.Source, names: Collection[str]) -> DataFrame:
     """JSON lines, with malformed ones in CORRUPT, and those that are not UTF-8 or no object.
 
     Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal, and the
@@ -333,11 +313,11 @@ def _read_json(spark: SparkSession, source: Source, names: Collection[str]) -> D
 
     The types of ``names`` are those of the first records, so that the lines are read once; a value of another type ends the job.
     """
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": sources.CORRUPT, **source.options}
     given = {name.lower() for name in source.options}
     lines = _lines(spark, source).where(F.col("value").rlike(r"\S"))
     folders = lines.columns[1:]
-    corrupt = types.StructField(CORRUPT, types.StringType())
+    corrupt = types.StructField(sources.CORRUPT, types.StringType())
     if not _is_utf8(source) or given & {"multiline", "mode"}:
         fields = _fields(spark, source, options)
         frame = spark.read.format("json").options(**options).schema(types.StructType([*fields, corrupt])).load(source.location)
@@ -350,20 +330,20 @@ def _read_json(spark: SparkSession, source: Source, names: Collection[str]) -> D
     of_folders = [column(name) for name in folders]
     record = F.from_json("value", types.StructType([*fields, corrupt]), options).alias("record")
     records = lines.select(marked.alias("value"), *of_folders).select("value", record, *of_folders)
-    fault = F.col("record").getField(CORRUPT)
+    fault = F.col("record").getField(sources.CORRUPT)
     if first is not None:
         as_texts = types.StructType([*(types.StructField(field.name, types.StringType()) for field in first), corrupt])
-        is_other = fault.isNotNull() & F.from_json("value", as_texts, options).getField(CORRUPT).isNull()
+        is_other = fault.isNotNull() & F.from_json("value", as_texts, options).getField(sources.CORRUPT).isNull()
         of_first = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in first)
         said = f"{source}: The first records have {of_first}, and another has not: "
         hint = " --read-option samplingRatio=1 reads all records for their types first."
         error = F.raise_error(F.concat(F.lit(said), F.substring("value", 1, 100), F.lit(hint)))
         fault = F.when(is_other, error.cast("string")).otherwise(fault)
     members = [F.col("record").getField(field.name).alias(field.name) for field in fields]
-    return records.select(*members, F.regexp_replace(fault, f"^{MARK}", "").alias(CORRUPT), *of_folders)
+    return records.select(*members, F.regexp_replace(fault, f"^{MARK}", "").alias(sources.CORRUPT), *of_folders)
 
 
-def _is_object(source: Source) -> Column:
+def _is_object(source: sources.Source) -> Column:
     """Whether ``value`` is UTF-8, and may be one object of JSON."""
     array = F.concat(F.lit("["), F.regexp_replace("value", "^\ufeff", ""), F.lit("\n]"))
     objects = F.size(F.from_json(array, "array<string>", dict(source.options)))
@@ -371,7 +351,7 @@ def _is_object(source: Source) -> Column:
     return F.is_valid_utf8("value") & F.col("value").rlike(OBJECT) & is_one
 
 
-def _fields_of_first(objects: DataFrame, names: Collection[str], source: Source) -> list[types.StructField] | None:
+def _fields_of_first(objects: DataFrame, names: Collection[str], source: sources.Source) -> list[types.StructField] | None:
     """The columns of these names, with the types of the first objects; None if one has no value in them."""
     short = objects.where(F.octet_length("value") <= FIRST_BYTES).select("value").limit(FIRST_LINES)
     texts, records = [], []
@@ -399,7 +379,7 @@ def _member(record: dict[str, Any], top: str, name: str) -> Any:
     return value
 
 
-def _text_of_bytes(name: str, source: Source) -> Column:
+def _text_of_bytes(name: str, source: sources.Source) -> Column:
     """The column of a name, both with the bytes of BYTES as UTF-8. Raises WrongSource for a name that is none.
 
     A name in quotes that follows a byte order mark still has them where records go on in the next line.
@@ -439,18 +419,18 @@ def partitions_of(frame: DataFrame) -> int:
     return int(frame.rdd.getNumPartitions())
 
 
-def wrong(source: Source, error: Exception) -> WrongSource:
+def wrong(source: sources.Source, error: Exception) -> WrongSource:
     """The error for a source that Spark cannot read."""
     reason = str(failure(error))
-    if "[PATH_NOT_FOUND]" in reason and set(source.location) & PATTERN:
+    if "[PATH_NOT_FOUND]" in reason and set(source.location) & sources.PATTERN:
         reason = NO_FILE
     return WrongSource(reason if source.location in reason else f"{source}: {reason}")
 
 
-def read_coordinator_records(spark: SparkSession, source: Source) -> DataFrame:
+def read_coordinator_records(spark: SparkSession, source: sources.Source) -> DataFrame:
     """The input of ``tasks.coordinator_records``: keys and values as bytes (text is base64, as in CSV), and their positions."""
     frame = read(spark, source, COORDINATOR_COLUMNS)
-    require_names(frame.columns, COORDINATOR_COLUMNS, source)
+    sources.require_names(frame.columns, COORDINATOR_COLUMNS, source)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     partition, offset = integer(frame, "partition").try_cast("int"), F.col("offset").try_cast("long")
     time = milliseconds("timestamp", kinds["timestamp"])

@@ -6,8 +6,8 @@ Hadoop, with Spark's credentials, or with Spark Connect, which has no JVM on thi
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -26,7 +26,7 @@ from service.pipeline.spark.errors import NoSpark
 from service.pipeline.spark.io.columns import column
 from service.pipeline.spark.tasks import parquet_files
 from service.pipeline.spark.tasks.parquet_files import ParquetWriter, Stamp
-from service.report.folders import REJECTED_ROWS, json_of, local_folder, parquet_of, remove, replace_results
+from service.report.folders import REJECTED_ROWS, local_folder, parquet_of, remove, replace_results
 
 STAMP_TYPES: Final = from_arrow_schema(parquet_files.STAMP_COLUMNS)
 
@@ -104,26 +104,18 @@ class Sink:
         """
         if self.folder is None:
             return self.frame(name, tasks.rows(schema))
-        name = self._part(name)
-        with self._replaced(name) as folder:
-            writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(folder), self.stamp))
-            finished = writers.run(ParquetWriter.RESULT)["file"].to_pylist()
-            for file in folder.iterdir():
-                if file.name not in finished:
-                    file.unlink()  # of a task that failed and was run again
-            return f"file://{self.folder.absolute() / name}"
-
-    @contextmanager
-    def _replaced(self, name: str) -> Iterator[Path]:
-        """An empty folder, which becomes the table ``name`` of the folder on this machine."""
-        assert self.folder is not None  # noqa: S101
-        target = self.folder.absolute() / name
+        target = self.folder.absolute() / self._part(name)
         unfinished = target.with_name(f".{target.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        yield unfinished
+        writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(unfinished), self.stamp))
+        finished = writers.rows(ParquetWriter.RESULT).toArrow()["file"].to_pylist()
+        for file in unfinished.iterdir():
+            if file.name not in finished:
+                file.unlink()  # of a task that failed and was run again
         remove(target)
         unfinished.rename(target)
+        return f"file://{target}"
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of a table that ``mapped`` wrote."""
@@ -135,50 +127,19 @@ class Sink:
     def table(self, name: str, table: pa.Table) -> str:
         """Write a small table (one Parquet file), in place of an older one. Returns its location."""
         if self.stamp is None:
-            return self._write(name, parquet_of(table))
+            return self.write(name, parquet_of(table))
         file = f"{self._part(name)}/part.parquet" if self.stamp.appended else name
-        self._write(file, parquet_of(self.stamp.on(table)))
+        self.write(file, parquet_of(self.stamp.on(table)))
         return self.at(name)
 
-    def json(self, name: str, document: dict[str, Any]) -> str:
-        """Write a JSON document. Returns its location."""
-        return self._write(name, json_of(document))
-
-    def remove(self, name: str) -> None:
-        """Remove a table of an earlier run that this one does not have."""
-        name = self._part(name)
-        if self.folder:
-            remove(self.folder / name)
-        else:
-            self._remove(name)
-
-    def text(self, name: str, text: str) -> str:
-        """Write a text. Returns its location."""
-        return self._write(name, text.encode())
-
-    def _write(self, name: str, data: bytes) -> str:
+    def write(self, name: str, data: bytes) -> str:
+        """Write a file. Returns its location."""
         if self.folder:
             target = self.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             replace_results(target.parent, {target.name: data})
-        else:
-            self._remove(name)
-            self._create(name, data)
-        return self.at(name)
-
-    def _remove(self, name: str) -> None:
-        if is_connect(self.spark):
-            files, path = arrow_file(self.at(name))
-            match files.get_file_info(path).type:
-                case fs.FileType.Directory:
-                    files.delete_dir(path)
-                case fs.FileType.File:
-                    files.delete_file(path)
-        else:
-            hadoop, path = self._hadoop(name)
-            hadoop.delete(path, True)
-
-    def _create(self, name: str, data: bytes) -> None:
+            return self.at(name)
+        self._remove(name)
         if is_connect(self.spark):
             files, path = arrow_file(self.at(name))
             with files.open_output_stream(path) as stream:
@@ -190,6 +151,25 @@ class Sink:
                 stream.write(bytearray(data))
             finally:
                 stream.close()
+        return self.at(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a table of an earlier run that this one does not have."""
+        self._remove(self._part(name))
+
+    def _remove(self, name: str) -> None:
+        if self.folder:
+            remove(self.folder / name)
+        elif is_connect(self.spark):
+            files, path = arrow_file(self.at(name))
+            match files.get_file_info(path).type:
+                case fs.FileType.Directory:
+                    files.delete_dir(path)
+                case fs.FileType.File:
+                    files.delete_file(path)
+        else:
+            hadoop, path = self._hadoop(name)
+            hadoop.delete(path, True)
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
         """Hadoop's file system of the folder, and the path of ``name`` in it."""

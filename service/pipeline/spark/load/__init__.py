@@ -15,7 +15,7 @@ from service.pipeline.analyses.results import Outcome
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io import reading, sources
 from service.pipeline.spark.io.columns import column, questions_of
-from service.pipeline.spark.jobs import BROKER, CONSUMER, LIMITS, load_columns, sizes_of
+from service.pipeline.spark.jobs import BROKER, CONSUMER, LIMITS, LOAD, sizes_of
 from service.pipeline.spark.load import report as load_report
 from service.pipeline.spark.load import windows
 from service.report.figures import number
@@ -106,7 +106,7 @@ def _measured(
     pipeline: Pipeline, source: Source, tables: dict[str, Any], **options: Any
 ) -> tuple[DataFrame, int, dict[str, Any], dict[str, int]]:
     """The loads of partitions by window, from records with times; rejected rows become a table."""
-    names = load_columns(source=source, **options)
+    names = LOAD.columns(source=source, **options)
     frame = reading.read(pipeline.spark, source, names)
     sources.require_names(frame.columns, names, source)
     seconds = options["window_seconds"]

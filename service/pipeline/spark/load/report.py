@@ -199,8 +199,7 @@ def _times(axes: Axes, times: list[tuple[int, float]], unit: str, limits: list[f
 def _limits(axes: Axes, limits: list[float], unit: str) -> None:
     for limit in limits:
         axes.axhline(limit, color=COLORS[6], linewidth=1, linestyle="--", label="limit")
-    axes.set_ylabel(unit)
-    axes.set_ylim(bottom=0)
+    axes.set(ylabel=unit, ylim=(0, None))
 
 
 def _time(seconds: float | None, span: Mapping[str, Any]) -> str:

@@ -40,10 +40,7 @@ def conclusion(summary: dict[str, Any]) -> str:
 
 
 def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, int, int | None]]) -> Report:
-    """The report.
-
-    history : group, time in ms, and lag; empty if there is one snapshot only
-    """
+    """The report. history : group, time in ms, and lag; empty if there is one snapshot only"""
     partitions = summary["partitions"]
     unreadable = summary["records"].get("unreadable", 0)
     rejected = sum(summary["rejected_log_ends"].values())
@@ -96,8 +93,7 @@ def _draw(axes: Axes, history: Sequence[tuple[str, int, int | None]]) -> None:
             lines[group].append((datetime.fromtimestamp(at / 1000, UTC), lag))
     for color, (group, points) in zip(COLORS, sorted(lines.items()), strict=False):
         axes.plot([time for time, _ in points], [lag for _, lag in points], marker="o", color=color, label=label(group))
-    axes.set_ylabel("records behind")
-    axes.set_ylim(bottom=0)
+    axes.set(ylabel="records behind", ylim=(0, None))
     if lines:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 

@@ -8,7 +8,7 @@ from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.spark.io.scan import ScanSource
 from service.pipeline.spark.io.sinks import Pipeline
 from service.pipeline.spark.io.sources import Source
-from service.pipeline.spark.jobs import skew_columns
+from service.pipeline.spark.jobs import SKEW
 from service.planner.sizing.plans import CountLimits, Rates
 
 
@@ -28,17 +28,13 @@ def run(pipeline: Pipeline, *, source: Source, follow: bool, **options: Any) -> 
 def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any]) -> tuple[ScanSource, SkewScan]:
     """The source and its scan, once its columns exist and hold keys of the format. Raises WrongSource or InvalidQuestion."""
     key_columns = options["key_columns"] or ("key",)
-    names = skew_columns(source=source, **options)
+    names = SKEW.columns(source=source, **options)
     records = ScanSource.of(pipeline, source, names)
     return records, scan_of(
         records,
         key_columns=tuple(key_columns),
-        key_format=options["key_format"],
-        partitioners=options["partitioners"],
-        partitions_counts=options["partitions_counts"],
-        current=options["current"],
         separator=options["key_separator"],
         size_columns=names[len(key_columns) :],
         untyped=source.format == "csv",
-        max_keys=options["max_keys"],
+        **{name: options[name] for name in ("key_format", "partitioners", "partitions_counts", "current", "max_keys")},
     )

@@ -38,20 +38,16 @@ class TopicMetrics:
         self.registry = CollectorRegistry()
         self._topic = topic
 
-        def gauge(name: str, what: str, *labels: str) -> Gauge:
-            return Gauge(f"partition_allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
+        def metric(kind: type[Any], name: str, what: str, *labels: str) -> Any:
+            return kind(f"partition_allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
 
-        def counter(name: str, what: str) -> Counter:
-            return Counter(
-                f"partition_allocator_topic_{name}", f"{what} since this process started", ["topic"], registry=self.registry
-            )
-
-        self._skew = gauge("skew_ratio", "Skew of the newest window", "partitioner", "partitions_count")
-        self._window = gauge("window_start_seconds", "Start of the newest window")
-        self._records = gauge("window_records", "Records in the newest window")
-        self._seconds = gauge("batch_duration_seconds", "Duration of the last micro-batch")
-        self._total = counter("records", "Records counted")
-        self._rejected = counter("rejected_records", "Records rejected")
+        since = "since this process started"
+        self._skew = metric(Gauge, "skew_ratio", "Skew of the newest window", "partitioner", "partitions_count")
+        self._window = metric(Gauge, "window_start_seconds", "Start of the newest window")
+        self._records = metric(Gauge, "window_records", "Records in the newest window")
+        self._seconds = metric(Gauge, "batch_duration_seconds", "Duration of the last micro-batch")
+        self._total = metric(Counter, "records", f"Records counted {since}")
+        self._rejected = metric(Counter, "rejected_records", f"Records rejected {since}")
 
     def show(self, windows: Windows) -> None:
         """Show the newest window."""
@@ -126,8 +122,7 @@ def _write(pipeline: Pipeline, windows: Windows, metrics: TopicMetrics, frame: D
 def _restore(pipeline: Pipeline, windows: Windows) -> None:
     """Read back the newest windows that earlier runs wrote."""
     if pipeline.sink.folder is not None:
-        written = sorted(
-            (pipeline.sink.folder / WINDOWS).glob("batch=*/part.parquet"), key=lambda path: int(path.parent.name[6:])
-        )
-        for path in written[-KEPT_BATCHES:]:
-            windows.put(int(path.parent.name[6:]), pa.parquet.ParquetFile(path).read())
+        found = (pipeline.sink.folder / WINDOWS).glob("batch=*/part.parquet")
+        written = sorted((int(path.parent.name.removeprefix("batch=")), path) for path in found)
+        for batch_id, path in written[-KEPT_BATCHES:]:
+            windows.put(batch_id, pa.parquet.ParquetFile(path).read())

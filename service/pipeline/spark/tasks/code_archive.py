@@ -27,7 +27,7 @@ def pack(package: Path, into: Path) -> Path:
     """Write the zip with the modules of the folder ``package``, and their kernels, as the file ``into``, and return it."""
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(__file__, f"{package.name}/__init__.py")
-        for path in (*_modules(package), *sorted(package.rglob("__pycache__/*.nb[ic]"))):
+        for path in (*sorted(package.rglob("*.py")), *sorted(package.rglob("__pycache__/*.nb[ic]"))):
             member = zipfile.ZipInfo(f"{MODULES}{package.name}/{path.relative_to(package).as_posix()}")
             member.comment = str(path.stat().st_mtime_ns).encode()  # a zip's own times are exact to two seconds
             archive.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=1)
@@ -42,8 +42,11 @@ def find(archive: Path, package: str) -> Path:
         texts = {name[prefix:]: file.read(name) for name in (member.filename for member in members) if name.endswith(".py")}
         digest = _digest(texts)
         for folder in map(Path, sys.path):
-            if (folder / package / "__init__.py").is_file() and _digest(_texts(folder / package)) == digest:
-                return folder
+            found = folder / package
+            if (found / "__init__.py").is_file():
+                installed = {path.relative_to(found).as_posix(): path.read_bytes() for path in found.rglob("*.py")}
+                if _digest(installed) == digest:
+                    return folder
         for folder in _places():
             unpacked = folder / f"partition-allocator-{digest[:32]}"
             try:
@@ -83,15 +86,6 @@ def _unpack(archive: zipfile.ZipFile, members: Iterable[zipfile.ZipInfo], folder
             raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _modules(package: Path) -> list[Path]:
-    return sorted(package.rglob("*.py"))
-
-
-def _texts(package: Path) -> dict[str, bytes]:
-    """The text of each module, by its path in the package."""
-    return {path.relative_to(package).as_posix(): path.read_bytes() for path in _modules(package)}
 
 
 def _digest(texts: Mapping[str, bytes]) -> str:

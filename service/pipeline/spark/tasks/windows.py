@@ -46,15 +46,12 @@ class WindowScan:
             for window in np.unique(windows).tolist():
                 result = results.setdefault(window, SkewResult.of_nothing(self.scan))
                 for rejected in self.scan.add(result, batch.filter(pa.array(windows == window))):
-                    yield _rejected(rejected, window)
+                    n = rejected.num_rows
+                    nothing = [pa.nulls(n, column.type) for column in SCHEMA][1:6]
+                    of = [pa.repeat(window, n), *nothing, rejected.column("reason"), rejected.column("record")]
+                    yield pa.record_batch(of, schema=SCHEMA)
         for window, result in results.items():
             yield _rows(window, result)
-
-
-def _rejected(rows: pa.RecordBatch, window: int) -> pa.RecordBatch:
-    n = rows.num_rows
-    nothing = [pa.nulls(n, column.type) for column in SCHEMA][1:6]
-    return pa.record_batch([pa.repeat(window, n), *nothing, rows.column("reason"), rows.column("record")], schema=SCHEMA)
 
 
 def _rows(window: int, result: SkewResult) -> pa.RecordBatch:
@@ -68,21 +65,9 @@ def _rows(window: int, result: SkewResult) -> pa.RecordBatch:
             records, sizes = (np.concatenate([[first], of]) for first, of in zip(without, totals[1:], strict=True))
             shown = (records > 0) | (ids == 0)
             rows = int(shown.sum())
-            tables.append(
-                pa.record_batch(
-                    [
-                        pa.repeat(window, rows),
-                        pa.repeat(name, rows),
-                        pa.repeat(pa.scalar(n, pa.int32()), rows),
-                        pa.array(ids[shown]),
-                        pa.array(records[shown]),
-                        pa.array(sizes[shown]),
-                        pa.nulls(rows, pa.string()),
-                        pa.nulls(rows, pa.string()),
-                    ],
-                    schema=SCHEMA,
-                )
-            )
+            of_plan = [pa.repeat(window, rows), pa.repeat(name, rows), pa.repeat(pa.scalar(n, pa.int32()), rows)]
+            counted = [pa.array(each[shown]) for each in (ids, records, sizes)]
+            tables.append(pa.record_batch([*of_plan, *counted, *[pa.nulls(rows, pa.string())] * 2], schema=SCHEMA))
     return pa.Table.from_batches(tables).combine_chunks().to_batches()[0]
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from service.pipeline.spark import jobs
 from service.pipeline.spark.cluster import jvm
-from service.pipeline.spark.cluster.failures import start_failure
+from service.pipeline.spark.cluster.jvm import start_failure
 from service.pipeline.spark.errors import NoSpark
 from service.pipeline.spark.io.sources import Source
 from tests.support.jvm import short_lived_spark, spark_archive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from service.core.errors import InvalidQuestion
 from service.decisions.member_counts.answer import Need
 from service.pipeline.analyses import nested_columns
 from service.pipeline.analyses.fleet import assignments, placements
-from service.pipeline.analyses.fleet.assignments import Choice, Sizing, assign_groups
+from service.pipeline.analyses.fleet.assignments import Choice, assign_groups, members_needed
 from service.pipeline.analyses.fleet.outcome import of_groups
 from service.pipeline.analyses.fleet.placements import place_topics
 from service.pipeline.analyses.fleet.summary import GROUP_COLUMNS
@@ -136,10 +137,12 @@ def test_how_many_members_each_group_needs() -> None:
     uneven = {**group(topics=topics, members=[owning("a", 0, 1), owning("b", 2), owning("c", 3)]), "group_id": "g"}
     table = table_of([uneven, {**group(), "group_id": "h"}], assignments.COLUMNS)
     for need, expected in ((None, [2, None, None, None]), (Need(1.0, 10.0), [4, None, None, None]), (Need(1.0, 9.0), [None] * 4)):
-        batches = assign_groups(table.to_batches(), (Choice.parse("sticky"),), sizing=Sizing(need))
+        batches = assign_groups(table.to_batches(), (Choice.parse("sticky"),), sizing=partial(members_needed, need))
         rows = pa.Table.from_batches(batches)
         assert [row["recommended_members"] for row in rows.to_pylist()] == expected
-    needed = pa.Table.from_batches(assign_groups(table.to_batches(), (Choice.parse("sticky"),), sizing=Sizing()))
+    needed = pa.Table.from_batches(
+        assign_groups(table.to_batches(), (Choice.parse("sticky"),), sizing=partial(members_needed, None))
+    )
     summary = of_groups(needed.select(GROUP_COLUMNS))
     sizing = summary.summary["sizing"]
     assert (sizing["groups"], sizing["members"], sizing["recommended_members"], sizing["too_large"]) == (1, 3, 2, 1)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.pipeline.spark.cluster.failures import NO_FILE
+from service.pipeline.spark.cluster.jvm import NO_FILE
 from service.pipeline.spark.errors import WrongSource
 from service.pipeline.spark.io.reading import read
 from service.pipeline.spark.io.sources import Source

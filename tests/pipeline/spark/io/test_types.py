@@ -22,7 +22,7 @@ from service.pipeline.analyses import results
 from service.pipeline.analyses.skew.scan import SkewScan
 from service.pipeline.files.key_columns import check_format, joined, read_keys
 from service.pipeline.files.types import java_text, text_of
-from service.pipeline.spark.cluster.failures import failure
+from service.pipeline.spark.cluster.jvm import failure
 from service.pipeline.spark.cluster.progress import progress
 from service.pipeline.spark.cluster.session import tasks_of
 from service.pipeline.spark.errors import WrongSource
@@ -99,7 +99,7 @@ def by_spark(spark: SparkSession, path: Path) -> pa.Table:
     by_option = Source.parse(str(path), {"mergeSchema": "false"})
     source = ScanSource.of(_pipeline(spark, path), by_option, ("tenant", *COLUMNS, "user.id"))
     assert source.files is None
-    return tasks_of(source.frame, lambda batches: batches, 1).run(source.schema)
+    return tasks_of(source.frame, lambda batches: batches, 1).rows(source.schema).toArrow()
 
 
 @pytest.mark.parametrize("key_format", [None, "string"])
