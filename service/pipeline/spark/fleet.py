@@ -1,5 +1,7 @@
 """``fleet``: assigns every group by several assignors; places every topic, and audits its current placement."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final

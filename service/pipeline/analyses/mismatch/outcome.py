@@ -93,7 +93,8 @@ def mismatch(
         raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be distinguished.")
     check_keys(records.first(), (key_column,), "", key_format, records.name)
     if partitions_count is None:
-        sample, _ = records.scan(CountScan(replace(scan, partitions_count=MOST_PARTITIONS)), "counting the partitions of")
+        counting = CountScan(**{**vars(scan), "partitions_count": MOST_PARTITIONS})
+        sample, _ = records.scan(counting, "counting the partitions of")
         scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
     result, rejected = records.scan(scan, "scanning")
     if not (result.keyless or result.records.any() or rejected):

@@ -139,9 +139,8 @@ class MismatchResult:
         """Add the result of other records."""
         for name in ("records", "misplaced", "explained", "decided"):
             getattr(self, name)[:] += getattr(other, name)
-        self.keyless += other.keyless
-        self.empty += other.empty
-        self.undecided += other.undecided
+        for name in ("keyless", "empty", "undecided"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.right.merge(other.right)
         self.wrong.merge(other.wrong)
         self.examples = _smallest(self.examples | other.examples, EXAMPLES)
@@ -381,12 +380,6 @@ class RecordSample:
     records: pa.Table | None = None
     seen: int = 0
 
-    def add(self, keys: pa.Array, partitions: pa.Array, draws: pa.Array) -> None:
-        """Add records, some without a key."""
-        if len(partitions):
-            records = pa.table([keys, partitions, draws], ["key", "partition", "draw"]).drop_null()
-            self.merge(RecordSample(pc.max(partitions).as_py(), _smallest_draws(records)))
-
     def merge(self, other: Self) -> None:
         """Add those of other records."""
         self.seen += other.seen
@@ -402,24 +395,23 @@ def _smallest_draws(records: pa.Table) -> pa.Table:
     return records.take(pc.select_k_unstable(records, SAMPLE_RECORDS, [("draw", "ascending")]))
 
 
-@dataclass(frozen=True)
-class CountScan:
-    """What is done with each record. scan : the one that follows, here with the most partitions that may be counted"""
+class CountScan(MismatchScan):
+    """The scan before, if the number of partitions is not known: of the largest partition, and of a sample of the records.
 
-    scan: MismatchScan
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns to read."""
-        return self.scan.columns
+    partitions_count : the most that may be counted
+    """
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of ``results.SCHEMA`` for a task's batches. The scan that follows rejects rows."""
         result = RecordSample()
         random = np.random.default_rng(SEED)
         for batch in batches:
-            result.seen += batch.num_rows
-            readable, _ = self.scan.readable(batch)
-            partitions = integers(readable.column(self.scan.partition_column))
-            result.add(readable.column(self.scan.key_column), partitions, pa.array(random.random(readable.num_rows)))
+            found = RecordSample(seen=batch.num_rows)
+            readable, _ = self.readable(batch)
+            if readable.num_rows:
+                partitions = integers(readable.column(self.partition_column))
+                columns = [readable.column(self.key_column), partitions, pa.array(random.random(readable.num_rows))]
+                found.largest = pc.max(partitions).as_py()
+                found.records = pa.table(columns, ["key", "partition", "draw"]).drop_null()
+            result.merge(found)
         yield partial(result, 0)

@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from service.cli import main
 from service.pipeline.analyses.mismatch import scan as count_scan
 from service.pipeline.analyses.mismatch.outcome import MOST_PARTITIONS
-from service.pipeline.analyses.mismatch.scan import SAMPLE_RECORDS, CountScan, MismatchScan
+from service.pipeline.analyses.mismatch.scan import SAMPLE_RECORDS, CountScan
 from service.pipeline.analyses.results import merged, packed
 
 
 def sampled(*tasks, key_format="string", limit=MOST_PARTITIONS):
     """What tasks find, each in batches of keys and partitions."""
-    scan = CountScan(MismatchScan("key", key_format, "partition", limit, "java", ("java",)))
+    scan = CountScan("key", key_format, "partition", limit, "java", ("java",))
     parts = []
     for batches in tasks:
         rows = scan.of_batches(iter([pa.record_batch([keys, where], ["key", "partition"]) for keys, where in batches]))
