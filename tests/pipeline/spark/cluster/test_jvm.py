@@ -50,7 +50,7 @@ def test_a_jvm_that_only_starts_tasks_has_no_second_compiler(tmp_path, monkeypat
     for file in ("plain/part.parquet", "days/day=1/part.parquet"):
         (tmp_path / file).parent.mkdir(parents=True)
         pq.write_table(pa.table({"key": ["a"]}), tmp_path / file)
-    assert jobs.load(job).is_light({"source": Source.parse(source)}) is light
+    assert jobs.JOBS[job].is_light({"source": Source.parse(source)}) is light
     assert ("-XX:TieredStopAtLevel=1" in jvm.options("17", light=light)) is light
 
 
