@@ -5,10 +5,12 @@ The fixture ``broker`` (tests/conftest.py) starts one for all tests of a run; it
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +22,8 @@ from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from tests.support.jvm import KAFKA, PROJECTS, SHORT_LIVED, compiled, fetch, libraries, py4j_jar
+from service.pipeline.spark.cluster.jvm import SILENT, java_version
+from tests.support.jvm import KAFKA, PROJECTS, SHORT_LIVED, compiled, fetch, libraries, made_once, py4j_jar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -141,10 +144,11 @@ def _bytes(text: bytes | str | None) -> bytes | None:
 
 
 @contextmanager
-def running_broker(*more_properties: str) -> Iterator[Broker]:
+def running_broker(*more_properties: str, leaves: Path | None = None) -> Iterator[Broker]:
     """A broker on free ports, its data in a temporary folder; it ends with the block, or with the tests if they are killed.
 
     more_properties : lines of ``server.properties``, which override those below, with ``{port}`` and ``{controller_port}``
+    leaves : as of kafka_jvm
     """
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
         port, controller_port = _free_ports(2)
@@ -154,19 +158,51 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
         logging = Path(folder, "log4j2.properties")
         logging.write_text(_LOGGING, encoding="utf-8")
         options = ("-Xmx512m", f"-Dlog4j2.configurationFile={logging}")
-        with log.open("w", encoding="utf-8", buffering=1) as output, kafka_jvm(output, *options) as gateway:
+        with log.open("w", encoding="utf-8", buffering=1) as output, kafka_jvm(output, *options, leaves=leaves) as gateway:
             _start(gateway, str(properties), log)
             yield Broker(f"127.0.0.1:{port}", gateway.jvm, count(), log)
 
 
+@cache
+def _jars() -> tuple[str, ...]:
+    """What has Kafka's classes and this project's own. An archive has no classes of folders, so these are packed."""
+    own = [compiled(project) for project in PROJECTS]
+
+    def pack(folder: Path) -> None:
+        for i, classes in enumerate(own):
+            shutil.make_archive(str(folder / f"{i}"), "zip", classes)
+
+    packed = made_once(pack, "packed", *own)
+    return (*fetch(*JARS), *map(str, sorted(packed.iterdir())), *libraries("log4j-"))
+
+
+@cache
+def _archive() -> Path:
+    """The archive of the classes that the first broker on this machine has loaded: with it others start in half the CPU time."""
+
+    def leave(folder: Path) -> None:
+        with running_broker(leaves=folder / "broker.jsa") as broker:
+            broker.produce_with_java(broker.topic(1), [("key", "value")])
+            broker.load_coordinator("group")
+
+    # For jars at other places, or of another time, the archive is of no use.
+    jars = (f"{jar} {Path(jar).stat().st_mtime_ns}" for jar in (py4j_jar(), *_jars()))
+    return made_once(leave, "broker", java_version(), " ".join(SHORT_LIVED), *jars) / "broker.jsa"
+
+
 @contextmanager
-def kafka_jvm(output: TextIO, *options: str) -> Iterator[JavaGateway]:
-    """A JVM with Kafka's classes and this project's own, which is killed with the block. output : where it prints"""
+def kafka_jvm(output: TextIO, *options: str, leaves: Path | None = None) -> Iterator[JavaGateway]:
+    """A JVM with Kafka's classes and this project's own, which is killed with the block.
+
+    output : where it prints
+    leaves : the archive of its classes that it is to leave at its end, which is in order; if None, it takes them from one
+    """
+    archive = f"-XX:ArchiveClassesAtExit={leaves}" if leaves else f"-XX:SharedArchiveFile={_archive()}"
     gateway_port, process = launch_gateway(
-        classpath=":".join((*fetch(*JARS), *map(compiled, PROJECTS), *libraries("log4j-"))),
+        classpath=":".join(_jars()),
         jarpath=py4j_jar(),
         # The client compiler alone: a broker that lives a minute is up in half the time.
-        javaopts=[*options, *SHORT_LIVED],
+        javaopts=[*options, *SHORT_LIVED, archive, SILENT],
         redirect_stdout=output,
         redirect_stderr=output,
         die_on_exit=True,
@@ -178,7 +214,10 @@ def kafka_jvm(output: TextIO, *options: str) -> Iterator[JavaGateway]:
     finally:
         _forget_objects(gateway_port)
         gateway.close()
-        process.kill()  # its data goes with its folder: nothing to shut down in order
+        if leaves:
+            process.stdin.close()  # py4j ends the JVM with its input
+        else:
+            process.kill()  # its data goes with its folder: nothing to shut down in order
         process.wait(timeout=120)  # py4j reads its output, and closes it
         process.stdin.close()
 
