@@ -6,13 +6,13 @@ browsers what not to do with the answer.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
+from random import getrandbits
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -325,7 +325,7 @@ class App(Flask):
     def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """See Flask."""
         sent_id = environ.get("HTTP_X_REQUEST_ID")
-        request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else os.urandom(16).hex()
+        request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else f"{getrandbits(128):032x}"
         started = time.perf_counter()
         environ[PROGRESS] = progress = Progress(self, request_id, started, started + self._seconds, time.thread_time())
         code, length = 0, 0

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.kernels import kernel
+from service.core.kernels import brief_kernel
 from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import explicit, hash_codes
 from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
@@ -77,7 +77,7 @@ DEBEZIUM = Sign("debezium", "(h & 0x7fffffff) % n, 2147483647 being 0", _debeziu
 WIDE_PMOD = Sign("modulo", "the mathematical modulo of h", lambda h, n: (h % n).astype(np.int32), lambda h: h)
 
 
-@kernel
+@brief_kernel
 def _take_modulo(hashes: Int32s, n: int, bits: np.int32, plus: int, absolute: bool, remainders: Int32s) -> None:  # noqa: FBT001
     """The loop, by a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import brief_kernel, inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
 from service.core.partitioners.side_by_side import (
@@ -79,7 +79,7 @@ def _mix_pairs(offsets: Int32s, data: Bytes, hashes: UInt32s, pairs: UInt64s) ->
     return whole
 
 
-@kernel
+@brief_kernel
 def _hash_each(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s) -> None:
     """As ``_murmur2``, one key after the other."""
     for i in range(len(hashes)):
