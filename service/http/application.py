@@ -207,13 +207,15 @@ def _is_written_as(environ: WSGIEnvironment, rule: str) -> bool:
     """
     target: str = environ.get("RAW_URI") or environ["PATH_INFO"]
     path = target.partition("?")[0]
+    if path == rule:
+        return True
     if not path.startswith("/"):
         path = urlsplit(path).path  # of an absolute URL
     if "%" in path:
         path = path.replace("%3A", ":").replace("%3a", ":")
     if "<" in rule:  # files
         return "%" not in path and not path.startswith("//")
-    return path == rule or path == rule.rstrip("/")
+    return path in (rule, rule.rstrip("/"))
 
 
 class OrjsonProvider(JSONProvider):

@@ -230,7 +230,7 @@ def query_values(query: str, schema: Schema) -> dict[str, Any]:
     Raises InvalidQuestion for a repeated parameter that is not a list, BadRequest for bytes that are not UTF-8.
     """
     values: dict[str, Any] = {}
-    for name, text in _parameters(query):
+    for name, _, text in _parameters(query):
         if name == "detail":  # which ``decide`` reads: the question does not depend on it
             if text != "full":
                 raise InvalidQuestion("Must be full.", name)
@@ -246,17 +246,17 @@ def query_values(query: str, schema: Schema) -> dict[str, Any]:
     return values
 
 
-def _parameters(query: str) -> list[tuple[str, str]]:
-    """The names and texts of a query, whose characters stand for bytes.
+def _parameters(query: str) -> list[tuple[str, str, str]]:
+    """The names and texts of a query, whose characters stand for bytes, with what is between them.
 
     Raises BadRequest for a query such as ``key=%FF``, of which Werkzeug would take the three characters for the key.
     """
     try:
         text = query if query.isascii() else query.encode("latin1").decode()
-        pairs = [pair.replace("+", " ").partition("=") for pair in text.split("&") if pair]
+        pairs = [pair.partition("=") for pair in text.replace("+", " ").split("&") if pair]
         if "%" not in text:
-            return [(name, value) for name, _, value in pairs]
-        return [(unquote(name, errors="strict"), unquote(value, errors="strict")) for name, _, value in pairs]
+            return pairs
+        return [(unquote(name, errors="strict"), equals, unquote(value, errors="strict")) for name, equals, value in pairs]
     except UnicodeDecodeError as error:
         from werkzeug.exceptions import BadRequest  # noqa: PLC0415 - commands, which have no queries, do without Werkzeug
 
@@ -295,11 +295,12 @@ class QuerySchema(Schema):
         body = self.defaults.copy()
         faults: dict[str, Any] = {}
         for name, value in query_values(query, self).items():
-            if name not in self.fields:
+            field = self.fields.get(name)
+            if field is None:
                 faults[name] = [self.error_messages["unknown"] + did_you_mean(name, self.fields, most=1)]
                 continue
             try:
-                body[name] = self.fields[name].deserialize(value)
+                body[name] = field.deserialize(value)
             except ValidationError as error:
                 faults[name] = error.messages
         if faults:
