@@ -11,18 +11,15 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "histories"
 RUNS: Final = sorted(path.name for path in FOLDER.iterdir())
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _STAMP: Final = r"^\[(?P<at>[\d-]+ [\d:]+,\d+)\] \w+ "
 POLL_MS: Final = 100
@@ -189,7 +186,10 @@ def _recorded(group_id: str, text: str) -> set[int]:
     return found
 
 
-def _records(group_id: str, text: str) -> Iterator[dict[str, Any]]:
+@lru_cache(100)
+def _records(group_id: str, text: str) -> list[dict[str, Any]]:
+    """They are asked for again and again, in part while tests are collected: all that are recorded take half a second to read."""
+    found = []
     for line in text.splitlines():
         words = line.split("\t")
         if len(words) < 5 or not words[0].startswith("CreateTime:"):
@@ -200,12 +200,13 @@ def _records(group_id: str, text: str) -> Iterator[dict[str, Any]]:
             continue
         if record.key.get("group", record.key.get("groupId")) == group_id:
             at = int(words[0].removeprefix("CreateTime:"))
-            yield {"record_type": record.type, "timestamp": at, "key": record.key, "value": record.value}
+            found.append({"record_type": record.type, "timestamp": at, "key": record.key, "value": record.value})
+    return found
 
 
 def decoded(group: Group) -> list[dict[str, Any]]:
     """Its records, in their order, as the pipeline writes them."""
-    return list(_records(group.group_id, group.sources.get("records.txt", "")))
+    return _records(group.group_id, group.sources.get("records.txt", ""))
 
 
 def groups(run: str) -> list[Group]:
