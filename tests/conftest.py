@@ -45,9 +45,9 @@ SLOWEST = (
 )
 """They begin first, in this order, so that no worker waits for another's last test."""
 
-SHARED = ("tests/clients", "tests/core", "tests/live", "tests/page", "tests/runs", "tests/server", "tests/pipeline/spark")
-"""The files of each of these folders go to one worker: they share JVMs, kernels, a broker, a browser, servers, and a Spark, which
-would take a minute to start and to warm up a second time."""
+SHARED = ("tests/clients", "tests/core", "tests/live", "tests/runs", "tests/server", "tests/pipeline/spark")
+"""The files of each of these folders go to one worker: they share JVMs, kernels, a broker, servers, and a Spark, which would take
+a minute to start and to warm up a second time."""
 
 WITH_BROKER = (
     "tests/clients/test_real_consumers.py",
@@ -61,6 +61,7 @@ WITH_BROKER = (
 """These go to one worker, too, and share its broker; the last two start a Spark of their own."""
 
 WITH_SERVER = (
+    "tests/page/",
     "tests/contract/test_schemathesis.py",
     "tests/contract/test_generated_clients.py",
     "tests/contract/test_page.py",
@@ -72,7 +73,8 @@ WITH_SERVER = (
     "tests/api/test_rebalances_limits.py",
     "tests/runs/test_soak.py",
 )
-"""These go to one worker, and share its server or the process from which servers are forked, which takes seconds to load."""
+"""These go to one worker, and share its server or the process from which servers are forked, which takes seconds to load; those
+of the page share a browser, too."""
 
 WITHOUT_SHARED_SPARK = "tests/pipeline/spark/cluster/test_jvm.py"
 """This starts its own."""
