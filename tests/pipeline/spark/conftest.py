@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS = INTERPRETED | {
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": " ".join((*SHORT_LIVED, "-Xmn512m")),  # its objects are short-lived, too
+    "spark.driver.memory": "1536m",
+    # Its objects are short-lived, too. Its heap, and the space for classes, would grow in steps, with a full collection at each.
+    "spark.driver.extraJavaOptions": " ".join((*SHORT_LIVED, "-Xms1536m", "-Xmn768m", "-XX:MetaspaceSize=256m")),
     "spark.ui.enabled": "false",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
