@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -31,6 +31,8 @@ REQUEST_MS: Final = 20_000
 API_TIMEOUT_MS: Final = 10_000
 """How long a request to a broker that is loading, or cannot be reached, is repeated, unless ``default.api.timeout.ms`` says."""
 POLL_MS: Final = 100
+GRACE_MS: Final = 1_000
+"""How much longer than the library, which may lose a task, this module waits for it to connect."""
 PAUSE_SECONDS: Final = 0.1
 GROUPS_PER_REQUEST: Final = 100
 
@@ -90,6 +92,8 @@ class ClusterClient:
 
     settings : of ``kafka.net.manager.KafkaConnectionManager``, as ``properties.client_settings`` gives them
     seconds : the time for all requests together; what has not come by then is a KafkaTimeoutError
+    stopped : has the program been told to end? Requests that are under way then end with a KeyboardInterrupt. One that a signal
+        raises within a task of the library ends that task alone, and whoever waits for the task waits for ever.
     Raises Unreachable if no bootstrap server answers, or none accepts the credentials.
     """
 
@@ -99,8 +103,9 @@ class ClusterClient:
         settings: dict[str, Any],
         seconds: float = TIME_LIMIT_SECONDS,
         bootstrap_ms: int = BOOTSTRAP_MS,
+        stopped: Callable[[], bool] = bool,
     ) -> None:
-        self._seconds = seconds
+        self._seconds, self._stopped = seconds, stopped
         defaults = {"client_id": CLIENT_ID, "request_timeout_ms": REQUEST_MS, "receive_message_max_bytes": LONGEST_RESPONSE}
         log, self._failures = logging.getLogger("kafka"), _Failures(logging.WARNING)
         log.propagate = False  # every failure is told once, by this program
@@ -123,13 +128,21 @@ class ClusterClient:
 
     def _bootstrap(self, bootstrap_ms: int) -> None:
         """Connect to a bootstrap server, and give up early if no retry can help."""
-        future = self._manager.bootstrap_async(bootstrap_ms)
-        while not future.is_done:
-            self._net.poll(timeout_ms=POLL_MS, future=future)
+        future, until = self._manager.bootstrap_async(bootstrap_ms), time.monotonic() + (bootstrap_ms + GRACE_MS) / 1000
+        while self._goes_on(future) and time.monotonic() < until:
             if self._failures.fatal:
                 raise Unreachable(self._failures.fatal)
+        if not future.is_done:
+            raise Unreachable(f"no answer within {bootstrap_ms:,} ms")
         if future.exception is not None:
             raise future.exception
+
+    def _goes_on(self, future: Any) -> bool:
+        """Let the library work for a moment. Returns whether the future is open yet; raises KeyboardInterrupt if ``stopped``."""
+        if self._stopped():
+            raise KeyboardInterrupt
+        self._net.poll(timeout_ms=POLL_MS, future=future)
+        return not future.is_done
 
     def __enter__(self) -> Self:
         return self
@@ -189,8 +202,8 @@ class ClusterClient:
         """The answers to requests, in their order. Each comes with the broker to ask; None is any."""
         answers: list[Answer] = [None] * len(requests)
         future = self._manager.call_soon(self._ask_all, requests, answers)
-        while not future.is_done and self.seconds_left:
-            self._net.poll(timeout_ms=POLL_MS, future=future)
+        while self.seconds_left and self._goes_on(future):
+            pass
         if future.is_done and future.exception is not None:
             raise future.exception
         late = kafka_errors.KafkaTimeoutError(f"The time limit of {self._seconds:g} seconds has expired.")

@@ -8,6 +8,8 @@ import time
 from typing import Any, ClassVar
 
 import pytest
+from kafka.future import Future
+from kafka.net.manager import KafkaConnectionManager
 
 from service.live.client import ClusterClient
 from service.live.errors import Unreachable
@@ -68,6 +70,25 @@ def test_time_limit() -> None:
     assert reasons == [
         f"those that broker {i} coordinates: KafkaTimeoutError: The time limit of 3 seconds has expired." for i in (1, 2, 3)
     ]
+
+
+def test_a_program_that_is_told_to_end_waits_for_no_answer() -> None:
+    """An interrupt that the library keeps as the result of one of its tasks must not be needed."""
+    told: list[bool] = []
+    with (
+        stub_cluster(StubCluster()) as cluster,
+        ClusterClient(cluster.bootstrap, {}, 5.0, stopped=lambda: bool(told)) as client,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(client._manager, "send", lambda *_, **__: told.append(True) or Future())
+        with pytest.raises(KeyboardInterrupt):
+            client.ask([(None, object())])
+
+
+def test_a_connection_that_the_library_forgets_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaConnectionManager, "bootstrap_async", lambda *_: Future())
+    with pytest.raises(Unreachable, match="no answer within 100 ms"):
+        ClusterClient("127.0.0.1:1", {}, bootstrap_ms=100)
 
 
 def test_what_is_no_broker_is_an_error() -> None:

@@ -21,7 +21,7 @@ from service.parameters import all_of, duration, output
 from service.wire.connect_protocol import CONNECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from service.live.client import ClusterClient
     from service.live.snapshot import SnapshotExtent
@@ -61,19 +61,24 @@ CLUSTER: Final = all_of(
 
 @contextmanager
 def cluster_client(
-    bootstrap_server: str | None, command_config: Path | None, time_limit: float, addresses: Sequence[str] = ()
+    bootstrap_server: str | None,
+    command_config: Path | None,
+    time_limit: float,
+    addresses: Sequence[str] = (),
+    stopped: Callable[[], bool] = bool,
 ) -> Iterator[ClusterClient]:
     """A client of the cluster. Raises as ``connection``, and BadInput for a cluster that cannot be reached.
 
     time_limit : seconds for all requests
     addresses : of brokers that may be connected to first as well
+    stopped : see ``ClusterClient``
     """
     servers, settings = connection(bootstrap_server, command_config)
     from service.live.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
     from service.live.errors import ClusterError  # noqa: PLC0415
 
     try:
-        with ClusterClient(",".join(dict.fromkeys((*servers, *addresses))), settings, time_limit) as client:
+        with ClusterClient(",".join(dict.fromkeys((*servers, *addresses))), settings, time_limit, stopped=stopped) as client:
             yield client
     except ClusterError as error:
         raise BadInput(str(error)) from None

@@ -111,22 +111,19 @@ class _Watcher:
                 time.sleep(max(0.0, started + interval - time.monotonic()))
 
     def stop(self, *_: object) -> None:
-        """Handle a signal: interrupt whatever is under way.
-
-        The Kafka client may keep the interrupt as the result of a task of its own; then the look ends, and with it the watch.
-        """
+        """Handle a signal: interrupt whatever is under way."""
         self._stopped = True
         raise KeyboardInterrupt
 
     def look(self) -> None:
         """Take and measure one snapshot. Whatever goes wrong with the cluster is logged, and the next look tries again."""
         try:
-            with cluster_client(*self._cluster, self._addresses) as client:
+            with cluster_client(*self._cluster, self._addresses, lambda: self._stopped) as client:
                 if not self._addresses or client.cluster_id == self._cluster_id:
                     self._look(client)
                     return
             self._addresses = ()  # they are another cluster's by now, or the bootstrap servers are
-            with cluster_client(*self._cluster) as client:
+            with cluster_client(*self._cluster, stopped=lambda: self._stopped) as client:
                 self._look(client)
         except click.ClickException as error:
             self.collector.fail()
