@@ -291,3 +291,19 @@ def test_the_skew_is_shown_against_the_number_of_partitions(page, service):
     ]
     assert {12, 24} < {plan["partitions_count"] for plan in plans}
     figure.locator("svg").get_by_text("limit: 1.50").wait_for()
+
+
+DISTANCE = "([one, other]) => other.getBoundingClientRect().top - one.getBoundingClientRect().top"
+
+
+def test_what_is_compared_stays_while_the_slider_moves(page):
+    opened(page, "/#/keys")
+    figures = page.locator("h3", has_text="Records per partition").or_(page.locator("h3", has_text="The hottest keys"))
+    before = figures.evaluate_all(DISTANCE)
+    slider = page.get_by_role("slider", name="Number of partitions")
+    slider.evaluate("(slider) => { slider.value = 25; slider.dispatchEvent(new Event('input', { bubbles: true })); }")
+    page.locator(".verdict", has_text="25 partitions").wait_for()
+    page.locator(".stale", has_text="The same keys with other partitioners").wait_for()
+    assert figures.evaluate_all(DISTANCE) == before
+    slider.dispatch_event("change")
+    page.locator(".stale").wait_for(state="detached")

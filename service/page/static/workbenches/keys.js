@@ -27,8 +27,10 @@ const RIVALS = ["java", "librdkafka:consistent_random", "sarama", "kafkajs:legac
  */
 /** @typedef {{[name in "target_mb_per_second" | "producer_mb_per_second" | "consumer_mb_per_second"]?: number | null}} Throughput */
 /**
- * @typedef {{plan: any, limits: any, hottest: any[], throughput: any | null, counts: any[], rivals: any[], writers: any | null}} KeysAnswerData
- * throughput: what it needs; null if it is not known; counts: a plan for each of several numbers of partitions
+ * @typedef {{state: KeysState, counts: any[], rivals: any[], writers: any | null}} Compared
+ * of the state asked; counts: a plan for each of several numbers of partitions
+ * @typedef {{plan: any, limits: any, hottest: any[], throughput: any | null, compared: Compared | null}} KeysAnswerData
+ * throughput: what it needs; null if it is not known; compared: null while the slider moves
  */
 
 /** The Arrow stream of keys that are not texts, made once for each format. @type {WeakMap<object, Map<string, Promise<Blob>>>} */
@@ -147,7 +149,7 @@ async function ask(state, post) {
     hottest: answer.hottest_keys.by_records,
     throughput: needed?.throughput ?? null,
   };
-  if (state.moving) return { ...found, counts: [], rivals: [], writers: null };
+  if (state.moving) return { ...found, compared: null };
   const { plans: counts } = await plans(
     keys,
     { ...parameters, partitions_counts: countsAround(state), partitioners: [partitioner] },
@@ -156,7 +158,8 @@ async function ask(state, post) {
   );
   const partitioners = RIVALS.filter((name) => name !== partitioner);
   const others = await plans(keys, { ...parameters, partitioners }, post, "other partitioners");
-  return { ...found, counts, rivals: [found.plan, ...others.plans], writers: await writers(state, post) };
+  const rivals = [found.plan, ...others.plans];
+  return { ...found, compared: { state, counts, rivals, writers: await writers(state, post) } };
 }
 
 /** @param {KeysState} state @param {import("../workbench.js").Post} post */

@@ -1,7 +1,7 @@
 /** The answer about keys: skew, its cause, what moves, and the same with other partitioners. */
 import { DataTable, Figure, Figures, Legend } from "../figure.js";
 import { count, listed, number, percent, ratio } from "../format.js";
-import { html } from "../lib.js";
+import { html, useRef } from "../lib.js";
 import { curve } from "../pictures/curve.js";
 import { histogram } from "../pictures/histogram.js";
 import { multiples } from "../pictures/multiples.js";
@@ -9,7 +9,7 @@ import { multiples } from "../pictures/multiples.js";
 /** @typedef {import("./keys.js").KeysAnswerData} KeysAnswerData */
 
 /** @param {{state: import("./keys.js").KeysState, answer: KeysAnswerData}} props */
-export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput, counts, rivals, writers } }) {
+export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput, compared } }) {
   const { records, moved, meets } = plan;
   const kept = Object.values(meets ?? {});
   const figures = [
@@ -37,8 +37,7 @@ export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput,
     ${throughput && html`<p class="soft">${throughput.conclusion}</p>`}
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Partitions} plan=${plan} />
-    ${counts.length > 1 && html`<${Counts} state=${state} counts=${counts} />`}
-    ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`} ${writers && html`<${Writers} writers=${writers} />`}
+    <${Comparison} compared=${compared} />
     ${hottest.length > 0 && html`<${Hottest} hottest=${hottest} mean=${records.mean} />`}`;
 }
 
@@ -63,6 +62,18 @@ function Partitions({ plan }) {
     table=${{ columns: ["partition", "records", "keys"], rows }}
     picture=${(/** @type {number} */ width) => histogram({ counts: records.counts, mean: records.mean, band }, width)}
   />`;
+}
+
+/** What was compared last: what is below keeps its place while the slider moves. @param {{compared: import("./keys.js").Compared | null}} props */
+function Comparison({ compared }) {
+  const last = useRef(compared);
+  if (compared) last.current = compared;
+  if (!last.current) return null;
+  const { state, counts, rivals, writers } = last.current;
+  return html`<div class=${compared ? "" : "stale"}>
+    ${counts.length > 1 && html`<${Counts} state=${state} counts=${counts} />`}
+    ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`} ${writers && html`<${Writers} writers=${writers} />`}
+  </div>`;
 }
 
 /** @param {{state: import("./keys.js").KeysState, counts: any[]}} props */
