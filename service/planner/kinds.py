@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged, ranks_of
 from service.core.ragged import taken, transposed
 
 
@@ -143,20 +143,14 @@ class Kinds:
         return cls(of_topics, of_members, counts, racks[samples], sizes.astype(np.int64), subscribing, subscribed)
 
 
-@kernel
 def _in_order(kinds: Int32s) -> Int32s:
     """The same kinds, numbered by the first of each; NONE stays."""
-    numbers = np.full(kinds.max() + 1 if len(kinds) else 0, NONE, np.int32)
-    renumbered = np.full(len(kinds), NONE, np.int32)
-    count = 0
-    for i in range(len(kinds)):
-        kind = kinds[i]
-        if kind != NONE:
-            if numbers[kind] == NONE:
-                numbers[kind] = count
-                count += 1
-            renumbered[i] = numbers[kind]
-    return renumbered
+    known = np.flatnonzero(kinds != NONE)
+    first = np.full(kinds.max(initial=NONE) + 1, len(kinds))
+    first[kinds[known[::-1]]] = known[::-1]  # of several of a kind the first is written last
+    numbered = np.full(len(kinds), NONE, np.int32)
+    numbered[known] = ranks_of(np.argsort(first))[kinds[known]]
+    return numbered
 
 
 @dataclass(frozen=True)

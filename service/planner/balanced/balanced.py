@@ -19,6 +19,7 @@ decides is dealt in turns, which spreads the partitions of a topic. A claim coun
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -29,11 +30,10 @@ from service.core.assignors.coordinator import topic_ids
 from service.core.budget import reserve_in_turn
 from service.core.certificate import Certificate, Objective
 from service.core.errors import InvalidQuestion
-from service.core.kernels import kernel
 from service.core.measures import occurrences, weighted_load
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, Topics, ranks_of
 from service.core.printable import counted
-from service.core.ragged import claimed_once, grouped, taken
+from service.core.ragged import claimed_once, grouped, rows_and_places, taken
 from service.planner.balanced.transport import MOST_STEPS, Levels, Limited, Rooms, Routes, levels, ship, ship_within
 from service.planner.balanced.weighing import EVERY_ONE, nearest, weigh
 from service.planner.balanced.weighted import Glance
@@ -49,47 +49,27 @@ from service.planner.kinds import Kinds, claims_of
 # member owned: no assignment that moves as few is more even.
 
 
-@kernel
-def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools, room: Int64s) -> Int32s:  # noqa: C901, PLR0912 (a kernel)
+def assign_alike(owned: Ragged, order: Int32s, counting: Bools, room: Int64s) -> Int32s:
     """The member of each partition, int32[partitions], NONE where it does not count.
 
-    owned_of, owned : member → partitions it claims, none claimed twice; those from ``len(counting)`` on do not exist
+    owned : Ragged member → partitions it claims, none claimed twice; those from ``len(counting)`` on do not exist
     order : int32[members], the members by member_id; at least one
     counting : bool[partitions], those that are to be assigned
-    room : int64[members], how many each member gets; counted down
+    room : int64[members], how many each member gets
 
     Plain-Python twin, by trying everything: tests/reference/balanced_groups.py.
     """
-    holder = np.full(len(counting), NONE, np.int32)
-    for member in range(len(order)):
-        for i in range(owned_of[member], owned_of[member + 1]):
-            if owned[i] < len(counting) and counting[owned[i]]:
-                holder[owned[i]] = member
-    for partition in range(len(holder)):
-        member = holder[partition]
-        if member != NONE:
-            if room[member] > 0:
-                room[member] -= 1
-            else:
-                holder[partition] = NONE
-    turns = np.empty(len(order), np.int32)  # those with room, who are dealt what no member holds
-    size = 0
-    for member in order:
-        if room[member] > 0:
-            turns[size] = member
-            size += 1
-    at, kept = 0, 0
-    for partition in range(len(holder)):
-        if counting[partition] and holder[partition] == NONE:
-            if at == size:  # the next round, without those that are full
-                at, size, kept = 0, kept, 0
-            member = turns[at]
-            at += 1
-            holder[partition] = member
-            room[member] -= 1
-            if room[member] > 0:
-                turns[kept] = member
-                kept += 1
+    claims, holder = owned.below(len(counting)), np.full(len(counting), NONE, np.int32)
+    holder[claims.values] = claims.row_of_each_value()
+    holder[~counting] = NONE
+    held = grouped(holder, len(order))
+    member, place = rows_and_places(held.offsets)
+    holder[held.values[place >= room[member]]] = NONE
+    left = (room - np.minimum(held.lengths(), room))[order]
+    # What no member holds is dealt in rounds, each to those that have room then.
+    turns = Ragged.of_lengths(left, np.repeat(order, left))
+    rounds = grouped(rows_and_places(turns.offsets)[1], int(left.max()))
+    holder[counting & (holder == NONE)] = turns.values[rounds.values]
     return holder
 
 
@@ -110,13 +90,10 @@ def _levelled(loads: Int64s, rank: Int64s, change: int) -> Int64s:
     """The loads, after the least have got some, or the most given some, one by one. rank : int64[members], for ties"""
     if change < 0:
         return -_levelled(-loads, rank, -change)
-    low, high = int(loads.min()), int(loads.max()) + change  # the level up to which all can be filled
-    while low < high:
-        middle = (low + high + 1) // 2
-        if np.maximum(middle - loads, 0).sum() <= change:
-            low = middle
-        else:
-            high = middle - 1
+    low, high = int(loads.min()), int(loads.max()) + change
+    low += bisect_right(
+        range(low + 1, high + 1), change, key=lambda level: np.maximum(level - loads, 0).sum()
+    )  # all are filled to it
     filled = np.maximum(loads, low)
     rest = change - int((filled - loads).sum())
     at_level = np.flatnonzero(filled == low)
@@ -223,7 +200,7 @@ def _by_formula(group: Group, order: Int32s, counting: Bools, claims: Int32s, ma
     moved = int(np.maximum(claims - room, 0).sum())
     method = BY_FORMULA if room.max() - room.min() <= 1 else BY_LEVELS
     proof = _Proof(int(room.max()), int(room @ room), moved, method)
-    rows = grouped(assign_alike(group.owned.offsets, group.owned.values, order, counting, room), len(group))
+    rows = grouped(assign_alike(group.owned, order, counting, room), len(group))
     return Assignment(rows, certificate=_certified(group, rows, int(counting.sum()), moved, proof, None))
 
 

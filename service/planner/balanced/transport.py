@@ -14,6 +14,7 @@ member's room at the price before more than all moves along it. A flow is cheape
 the three one by one. Where moves are limited (``limited``), a move costs as much as several of the latter.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ import numpy as np
 from service.core.budget import check_time
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
-from service.core.ragged import grouped_arrays
+from service.core.ragged import grouped, grouped_arrays, rows_and_places
 from service.planner.flows import Edges, augment, cost, dual_bound, fill, network
 from service.planner.kinds import Claimed, Kinds
 
@@ -237,7 +238,7 @@ def ship(routes: Routes, rooms: Rooms) -> Shipped:
     starts = np.where(some.kinds == NONE, NONE, 1 + some.kinds).astype(np.int32)
     tails, heads = edges.tails[inner].astype(np.int32), edges.heads[inner].astype(np.int32)
     dealt = _dealt(starts, tails, heads, flow[inner].copy(), nodes.keeper)
-    holders = _members(dealt, routes.keeping.astype(np.int32), kinds.members, nodes.keeper, nodes.rest)
+    holders = _members(dealt, routes.keeping, kinds.members, nodes.keeper, nodes.rest)
     return Shipped(holders, moves, far, proven, sent == total)
 
 
@@ -324,35 +325,21 @@ def _dealt(starts: Int32s, tails: Int32s, heads: Int32s, flow: Int64s, first_end
     return nodes
 
 
-@kernel
-def _members(nodes: Int32s, keeping: Int32s, kind_of: Int32s, first_keeper: int, first_rest: int) -> Int32s:
-    """The member of each partition: of the rest of a kind, each in turn.
+def _members(nodes: Int32s, keeping: Int64s, kind_of: Int32s, first_keeper: int, first_rest: int) -> Int32s:
+    """int32[partitions], the member of each; of the rest of a kind, each in turn.
 
     nodes : int32[partitions], keepers from ``first_keeper``, the rests of kinds of members from ``first_rest``, or NONE
-    keeping : int32[...], the members that are keepers, ascending
+    keeping : int64[...], the members that are keepers, ascending
     """
-    keeps = np.zeros(len(kind_of), np.bool_)
-    for member in keeping:
-        keeps[member] = True
-    labels = np.where(keeps, np.int32(NONE), kind_of).astype(np.int32)
-    kinds = 0
-    for kind in kind_of:
-        kinds = max(kinds, kind + 1)
-    of_kind, members = grouped_arrays(labels, kinds)
-    at = of_kind[:-1].copy()
-    holders = np.empty(len(nodes), np.int32)
-    for partition in range(len(nodes)):
-        node = nodes[partition]
-        if node == NONE:
-            holders[partition] = NONE
-        elif node < first_rest:
-            holders[partition] = keeping[node - first_keeper]
-        else:
-            kind = node - first_rest
-            holders[partition] = members[at[kind]]
-            at[kind] += 1
-            if at[kind] == of_kind[kind + 1]:
-                at[kind] = of_kind[kind]
+    holders = np.full(len(nodes), NONE, np.int32)
+    kept = (nodes != NONE) & (nodes < first_rest)
+    holders[kept] = keeping[nodes[kept] - first_keeper]
+    rests = kind_of.copy()
+    rests[keeping] = NONE
+    kinds = int(kind_of.max(initial=NONE)) + 1
+    members, partitions = grouped(rests, kinds), grouped(np.maximum(nodes - np.int32(first_rest), NONE), kinds)
+    kind, turn = rows_and_places(partitions.offsets)
+    holders[partitions.values] = members.values[members.offsets[kind] + turn % members.lengths()[kind]]
     return holders
 
 
@@ -397,15 +384,14 @@ def ship_within(routes: Routes, least: int, max_moves: int) -> Limited:
         return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)))
 
     uncapped = capped(int(routes.some.sizes.sum()))
-    low, high = least, int(np.bincount(uncapped.holders[uncapped.holders != NONE]).max(initial=least))
-    while low < high:
-        middle = (low + high) // 2
-        tried = capped(middle)
-        if tried.fits and tried.moves <= max_moves:
-            high = middle
-        else:
-            low = middle + 1
-    cap, fewest = high, capped(high).moves
+    most = int(np.bincount(uncapped.holders[uncapped.holders != NONE]).max(initial=least))
+
+    def suffices(cap: int) -> bool:
+        tried = capped(cap)
+        return tried.fits and tried.moves <= max_moves
+
+    cap = least + bisect_left(range(least, most), True, key=suffices)
+    fewest = capped(cap).moves
     members = kinds + len(routes.keeping)
     width = max(1, -(-cap * members // MOST_STEPS))
     steps = -(-cap // width)
@@ -415,11 +401,13 @@ def ship_within(routes: Routes, least: int, max_moves: int) -> Limited:
     def patient(patience: int, eager: int = 0, tie: int | None = None) -> Shipped:
         return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager, tie))
 
-    patience = _least(0, steps * width, lambda each: patient(each).moves <= max_moves)
+    patience = bisect_left(range(steps * width), True, key=lambda each: patient(each).moves <= max_moves)
     eager = 0
     if patience and width == 1:
         claimed = int(routes.some.sizes[routes.some.claimed].sum())
-        eager = claimed - _least(0, claimed, lambda fewer: patient(patience, claimed - fewer).moves <= max_moves)
+        eager = claimed - bisect_left(
+            range(claimed), True, key=lambda fewer: patient(patience, claimed - fewer).moves <= max_moves
+        )
     shipped = patient(patience, eager)
     if width > 1 or not shipped.proven:
         return Limited(shipped, cap, fewest, None, None)
@@ -437,23 +425,12 @@ def _nearest(routes: Routes, shipped: Shipped, tied: Callable[[int, int], Shippe
     The least tie with few enough moves is found by halving. No assignment beats its price of reads and moves together.
     """
     most, claimed = routes.turns(), int(routes.some.sizes[routes.some.claimed].sum())
-    tie = _least(-most, most, lambda each: tied(0, each).moves <= shipped.moves)
+    tie = bisect_left(range(-most, most), True, key=lambda each: tied(0, each).moves <= shipped.moves) - most
     base = tied(0, tie)
     if not base.proven:
         return shipped, None
-    eager = claimed - _least(0, claimed, lambda fewer: tied(claimed - fewer, tie).moves <= shipped.moves)
+    eager = claimed - bisect_left(range(claimed), True, key=lambda fewer: tied(claimed - fewer, tie).moves <= shipped.moves)
     found = tied(eager, tie)
     if found.proven and found.moves == shipped.moves and found.elsewhere < shipped.elsewhere:
         shipped = found
     return shipped, base.elsewhere + tie * (base.moves - shipped.moves)
-
-
-def _least(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The least number for which it holds, by halving; the highest if for none below."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return high

@@ -20,7 +20,8 @@ import numpy as np
 
 from service.core.budget import check_time
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s, indices_in
+from service.core.ragged import grouped, rows_and_places
 from service.planner.balanced.bounds import MOST_NODES, Choices, exhaust, keep, least_maximum, least_within
 from service.planner.balanced.exchanges import Items, exchange
 from service.planner.balanced.nearer import STEPS, STEPS_OF_EACH, Places, draw_near
@@ -185,49 +186,28 @@ def share_out(items: Items, choices: Choices | None, places: Places | None, max_
     return Shared(holders, least, bound, exact)
 
 
-@kernel
-def restore(items: Items, holders: Int32s) -> None:  # noqa: C901, PLR0912 (a kernel)
+def restore(items: Items, holders: Int32s) -> None:
     """Let members exchange partitions of one weight and kind of topic so that owners keep as many as they can.
 
     holders : int32[items]; updated
     """
-    room = np.zeros(len(items.kinds), np.int32)  # how many of the partitions at hand each member has, less those it keeps
-    left = np.empty(len(holders), np.int32)  # the members of those that are not kept
-    start = 0
-    while start < len(holders):
-        stop = start + 1
-        while stop < len(holders) and items.weights[stop] == items.weights[start]:
-            stop += 1
-        if stop - start > 1:
-            alike = start + np.argsort(items.topics[start:stop], kind="mergesort").astype(np.int32)
-            first = 0
-            while first < len(alike):
-                end = first
-                while end < len(alike) and items.topics[alike[end]] == items.topics[alike[first]]:
-                    room[holders[alike[end]]] += 1
-                    end += 1
-                some = alike[first:end]
-                kept = np.zeros(len(some), np.bool_)
-                for i in range(len(some)):
-                    owner = items.owners[some[i]]
-                    if owner != NONE and room[owner] > 0:
-                        room[owner] -= 1
-                        kept[i] = True
-                count = 0
-                for item in some:
-                    member = holders[item]
-                    if room[member] > 0:
-                        room[member] -= 1
-                        left[count] = member
-                        count += 1
-                at = 0
-                for i in range(len(some)):
-                    if kept[i]:
-                        holders[some[i]] = items.owners[some[i]]
-                    else:
-                        holders[some[i]] = left[at]
-                        at += 1
-                for item in some:
-                    room[holders[item]] = 0
-                first = end
-        start = stop
+    members = len(items.kinds)
+    alike = np.cumsum(np.diff(items.weights, prepend=0) != 0) * len(items.readers_of) + items.topics
+    known, has, counts = np.unique(
+        alike * members + holders, return_inverse=True, return_counts=True
+    )  # what a member has of each
+    wants = indices_in(known, np.where(items.owners == NONE, NONE, alike * members + items.owners))
+    kept = _first_of_each(wants, counts)
+    gives = _first_of_each(has, counts - np.bincount(wants[kept], minlength=len(counts)))
+    order = np.argsort(alike, kind="stable")
+    holders[order[~kept[order]]] = holders[order[gives[order]]]
+    holders[kept] = items.owners[kept]
+
+
+def _first_of_each(labels: Int64s | Int32s, numbers: Int64s) -> Bools:
+    """bool[labels], which are the first of their label, as many as its number. labels : NONE for none"""
+    of_label = grouped(labels.astype(np.int32), len(numbers))
+    label, place = rows_and_places(of_label.offsets)
+    first = np.zeros(len(labels), np.bool_)
+    first[of_label.values[place < numbers[label]]] = True
+    return first
