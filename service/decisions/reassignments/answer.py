@@ -472,7 +472,7 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
     moves = moves_of(brokers, placements, goal, plan.replicas, batches)
     budget.check_time()
     leadership = Leadership.of(brokers, placements, goal, plan.replicas)
-    timing = batches.timing(question.pace, question.throttle_bytes_per_second, question.duration_seconds)
+    timing = batches.traffic.timing(len(batches), question.pace, question.throttle_bytes_per_second, question.duration_seconds)
     if timing.seconds is not None:  # Kafka waits for a copy that never begins
         stops = np.isin(np.arange(len(batches)), batches.batch_of[leadership.stuck])
         timing = replace(timing, seconds=np.where(stops, np.inf, timing.seconds))

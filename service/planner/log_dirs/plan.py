@@ -6,7 +6,7 @@ by their size, ``draining`` and ``cordoned`` mean the same, and batches keep ``c
 What is on a disk besides the replicas is a partition that stays.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from math import ceil, gcd
@@ -24,8 +24,7 @@ from service.planner.reassignments.batches.plan import in_batches, plan_in_batch
 from service.planner.reassignments.batches.schedule import Batches, BatchLimits
 from service.planner.reassignments.evenness import band, outside_band, squares
 from service.planner.reassignments.evenness import fewest_bytes as fewest_bytes_as_even
-from service.planner.reassignments.feasibility.feasible import verdict
-from service.planner.reassignments.feasibility.infeasibility import least
+from service.planner.reassignments.feasibility.infeasibility import Question
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, LARGEST, PACKED, Effort, Formulas, solve
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 
@@ -115,7 +114,6 @@ def _room(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Float64
 NAMED: Final = 10
 """Directories that one sentence names at most."""
 
-_RULES: Final = ("draining", "cordoned", "capacity_bytes")
 _GOAL: Final = Goal(racks="none", balance="bytes")
 
 
@@ -124,27 +122,23 @@ def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, l
 
     brokers : the directories of one broker; names : its id, and their paths
     """
-    effort = Effort()
-
-    def found(some: Brokers) -> int:
-        check_time()
-        return verdict(some, placements, _GOAL, effort)
-
-    result = found(brokers)
+    question, (broker_id, paths) = Question(brokers, placements, _GOAL, Effort()), names
+    result = question.verdict()
     if result == PACKED:
         return
-    rules = [rule for rule in _RULES if _given(brokers, rule)]
-    clash = [rule for rule in rules if found(_without(brokers, rule)) == PACKED] or rules
-    broker_id, _ = names
+    limited = (brokers.capacity_bytes != NO_LIMIT)[brokers.usable]
+    given = {"draining": brokers.draining, "cordoned": brokers.cordoned, "capacity_bytes": limited}
+    rules = [rule for rule, which in given.items() if which.any()]
+    clash = [rule for rule in rules if question.without(rule).feasible()] or rules
     proven = result == IMPOSSIBLE
-    demands = [Clash(rule, _demand(brokers, placements, names[1], rule)) for rule in clash]
+    demands = [Clash(rule, _demand(brokers, placements, paths, rule)) for rule in clash]
     refusal = (
         f"The log directories of broker {broker_id} cannot hold all its replicas"
         if proven
         else f"No place was found for all replicas in the log directories of broker {broker_id}, though there may be one"
     )
     detail = f"{refusal}: {' '.join(each.detail for each in demands)}"
-    remedies = [text for rule in clash for text in _remedy(brokers, names[1], rule, found)]
+    remedies = [text for rule in clash for text in _remedy(question, paths, rule)]
     raise (Infeasible if proven else NotFound)(detail, tuple(demands), tuple(remedies))
 
 
@@ -164,19 +158,6 @@ def no_order(broker_id: int, *, rests: bool) -> Iterator[None]:
         raise NotFound(detail, (Clash("capacity_bytes", detail),), remedies) from None
 
 
-def _given(brokers: Brokers, rule: str) -> bool:
-    if rule == "capacity_bytes":
-        return bool((brokers.capacity_bytes != NO_LIMIT)[brokers.usable].any())
-    return bool((brokers.draining if rule == "draining" else brokers.cordoned).any())
-
-
-def _without(brokers: Brokers, rule: str) -> Brokers:
-    nothing = np.zeros(len(brokers), np.bool_)
-    if rule == "capacity_bytes":
-        return replace(brokers, capacity_bytes=np.full(len(brokers), NO_LIMIT, np.int64))
-    return replace(brokers, draining=nothing) if rule == "draining" else replace(brokers, cordoned=nothing)
-
-
 def _demand(brokers: Brokers, placements: Placements, paths: list[str], rule: str) -> str:
     """What the rule demands, in a sentence."""
     loads = bytes_on(placements.replicas, placements.bytes_of_each(), len(brokers))
@@ -194,25 +175,16 @@ def _listed(paths: list[str], dirs: np.ndarray) -> str:  # type: ignore[type-arg
     return f"{first_few([paths[i] for i in dirs.tolist()], NAMED)} {'is' if len(dirs) == 1 else 'are'}"
 
 
-def _remedy(brokers: Brokers, paths: list[str], rule: str, found: Callable[[Brokers], int]) -> Iterator[str]:
+def _remedy(question: Question, paths: list[str], rule: str) -> Iterator[str]:
     """What would mend it alone, if anything does."""
-    if found(_without(brokers, rule)) != PACKED:
+    if not question.without(rule).feasible():
         return
     if rule == "draining":
-        yield f"Keep {', '.join(paths[i] for i in np.flatnonzero(brokers.draining)[:NAMED].tolist())}."
+        yield f"Keep {', '.join(paths[i] for i in np.flatnonzero(question.brokers.draining)[:NAMED].tolist())}."
     elif rule == "cordoned":
         yield "Let the cordoned directories receive replicas."
-    else:
-        limits = brokers.capacity_bytes
-
-        def mends(percent: int) -> bool:
-            limited = limits != NO_LIMIT
-            more = np.where(limited, limits + np.where(limited, limits, 0) * percent // 100, NO_LIMIT)
-            return found(replace(brokers, capacity_bytes=more)) == PACKED
-
-        percent = least(5_000, mends)
-        if percent:
-            yield f"Add room for {percent}% more bytes on each directory."
+    elif percent := question.more_room():
+        yield f"Add room for {percent}% more bytes on each directory."
 
 
 _ROUNDING: Final = 1e-9

@@ -26,7 +26,7 @@ _ROUNDING: Final = 1e-9
 
 def unevenness(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> float:
     """The sum of load² ÷ weight over the usable brokers. replicas : Ragged partition → brokers"""
-    sizes = _sizes(placements, goal)
+    sizes = placements.amounts(goal.balance)
     loads = np.bincount(replicas.values, sizes[replicas.row_of_each_value()], len(brokers))
     return squares(brokers, loads)
 
@@ -45,7 +45,7 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     copies : int64[partitions]   counts only plans in which each partition copies this number of replicas, the fewest that it
         could copy alone; None: counts all
     """
-    sizes, permits = _sizes(placements, goal), Permits.of(brokers, placements)
+    sizes, permits = placements.amounts(goal.balance).astype(np.float64), Permits.of(brokers, placements)
     now = placements.replicas
     rows = now.row_of_each_value()
     factors = placements.replication_factors
@@ -118,19 +118,13 @@ def outside_band(brokers: Brokers, placements: Placements, goal: Goal, replicas:
     """int32[...], the brokers with a load that is not within the tolerance. replicas : Ragged partition → brokers"""
     if goal.tolerance is None:
         return np.empty(0, np.int32)
-    in_bytes, count = goal.balance == "bytes", len(brokers)
-    loads = bytes_on(replicas, placements.bytes_of_each() if in_bytes else np.ones(len(placements), np.int64), count)
+    loads = bytes_on(replicas, placements.amounts(goal.balance), len(brokers))
     low, high = band(brokers.usable, brokers.weights, loads, goal.tolerance)
     return np.flatnonzero(brokers.usable & ((loads < low) | (loads > high))).astype(np.int32)
 
 
 _NEAR: Final = 1e-9
 """A bound this near to an integer is this integer: 10 × 1.1 is a little more than 11."""
-
-
-def _sizes(placements: Placements, goal: Goal) -> Float64s:
-    """float64[partitions], what a replica counts."""
-    return placements.bytes_of_each().astype(np.float64) if goal.balance == "bytes" else np.ones(len(placements))
 
 
 Amounts: TypeAlias = tuple[Float64s | Int64s, Float64s | Int64s]

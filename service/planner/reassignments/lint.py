@@ -155,19 +155,21 @@ class _Findings:
         self.listed: list[LintFinding] = []
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
-    def add(self, severity: str, rule: str, rows: Any, text: Callable[[int], str]) -> None:
-        """One finding for each of these rows. text : of a row"""
+    def add(self, severity: str, rule: str, which: Bools, text: str | Callable[[int], str]) -> None:
+        """One finding for each of these rows. which : bool[rows]; text : of all, or of a row"""
+        rows = np.flatnonzero(which)
         self.counts[severity] += len(rows)
-        self.listed += [self._finding(severity, rule, row, None, text(row)) for row in rows[:MAX_ERRORS].tolist()]
+        for row in rows[:MAX_ERRORS].tolist():
+            self.listed.append(self._finding(severity, rule, row, None, text if isinstance(text, str) else text(row)))
 
     def add_overall(self, severity: str, rule: str, text: str) -> None:
         """A finding about the whole reassignment."""
         self.counts[severity] += 1
         self.listed.append(LintFinding(severity, rule, None, None, text))
 
-    def add_replicas(self, severity: str, rule: str, values: Any, text: str) -> None:
-        """One finding for each of these values of ``replicas``. text : with the broker's id for {}"""
-        offsets, broker_ids = self.reassigned.replicas.offsets, self.reassigned.broker_ids
+    def add_replicas(self, severity: str, rule: str, which: Bools, text: str) -> None:
+        """One finding for each of these replicas. which : bool[replicas]; text : with the broker's id for {}"""
+        offsets, broker_ids, values = self.reassigned.replicas.offsets, self.reassigned.broker_ids, np.flatnonzero(which)
         self.counts[severity] += len(values)
         for value in values[:MAX_ERRORS].tolist():
             row = int(np.searchsorted(offsets, value, "right")) - 1
@@ -185,26 +187,16 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     """The rules of single rows."""
     names, ids, replicas = reassigned.topic_names, reassigned.partition_ids, reassigned.replicas
     known = reassigned.partitions != NONE
-    findings.add("error", "unknown-topic", np.flatnonzero(~reassigned.known_topics), lambda _: "there is no such topic")
-    findings.add(
-        "error",
-        "unknown-partition",
-        np.flatnonzero(reassigned.known_topics & ~known),
-        lambda _: "the topic has no such partition",
-    )
-    findings.add(
-        "error",
-        "duplicate-partition",
-        _repeats_in_rows(np.unique(np.array(names, object), return_inverse=True)[1], ids),
-        lambda _: "the partition is listed twice",
-    )
+    findings.add("error", "unknown-topic", ~reassigned.known_topics, "there is no such topic")
+    findings.add("error", "unknown-partition", reassigned.known_topics & ~known, "the topic has no such partition")
+    twice = _repeats_in_rows(np.unique(np.array(names, object), return_inverse=True)[1], ids)
+    findings.add("error", "duplicate-partition", twice, "the partition is listed twice")
     row_of = replicas.row_of_each_value()
-    findings.add_replicas(
-        "error", "duplicate-replica", _repeats_in_rows(row_of, reassigned.broker_ids), "broker {} is listed twice"
-    )
+    twice = _repeats_in_rows(row_of, reassigned.broker_ids)
+    findings.add_replicas("error", "duplicate-replica", twice, "broker {} is listed twice")
     exists = replicas.values != NONE
     exists[exists] = brokers.listed[replicas.values[exists]]
-    findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "the cluster has no broker {}")
+    findings.add_replicas("error", "unknown-broker", ~exists, "the cluster has no broker {}")
     partitions = np.where(known, reassigned.partitions, 0).astype(np.int32)
     now = taken(placements.replicas, partitions) if len(placements) else replicas
     was_there = ~added(now, replicas) & known[row_of]
@@ -224,16 +216,13 @@ def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: 
     fenced = exists & brokers.cluster.fenced[replicas.values]
     draining = exists & brokers.draining[replicas.values] & ~fenced
     for which, state in ((fenced, "fenced"), (draining, "draining")):
-        gets, keeps = (np.flatnonzero(which & there) for there in (~was_there, was_there))
-        findings.add_replicas("error", "fenced-broker", gets, f"broker {{}} is {state}, and gets a replica")
-        findings.add_replicas("warning", "fenced-broker", keeps, f"broker {{}} is {state}, and keeps a replica")
-    cordoned = exists & brokers.cordoned[replicas.values] & ~fenced & ~draining
-    findings.add_replicas(
-        "error", "cordoned-broker", np.flatnonzero(cordoned & ~was_there), "broker {} is cordoned, and gets a replica"
-    )
+        findings.add_replicas("error", "fenced-broker", which & ~was_there, f"broker {{}} is {state}, and gets a replica")
+        findings.add_replicas("warning", "fenced-broker", which & was_there, f"broker {{}} is {state}, and keeps a replica")
+    cordoned = exists & brokers.cordoned[replicas.values] & ~fenced & ~draining & ~was_there
+    findings.add_replicas("error", "cordoned-broker", cordoned, "broker {} is cordoned, and gets a replica")
     first = np.zeros(len(fenced), np.bool_)
     first[replicas.offsets[:-1]] = True
-    findings.add_replicas("error", "unavailable-leader", np.flatnonzero(fenced & first), "broker {} is fenced and cannot lead")
+    findings.add_replicas("error", "unavailable-leader", fenced & first, "broker {} is fenced and cannot lead")
 
 
 def _lint_changes(
@@ -251,16 +240,14 @@ def _lint_changes(
     findings.add(
         "warning",
         "replication-factor",
-        np.flatnonzero(known & (lengths != lengths_now)),
+        known & (lengths != lengths_now),
         lambda row: f"{counted(int(lengths[row]), 'replica')} instead of {lengths_now[row]:,}",
     )
     same = known & (lengths == lengths_now)
     values = same[replicas.row_of_each_value()]
     equal = replicas.values[values] == now.values[same[now.row_of_each_value()]]
     differing = np.bincount(replicas.row_of_each_value()[values][~equal], minlength=len(lengths)) > 0
-    findings.add(
-        "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "the partition has these replicas in this order already"
-    )
+    findings.add("warning", "no-op", same & ~differing, "the partition has these replicas in this order already")
     racks, racks_now = (  # a broker that is gone is on no rack
         distinct_in_rows(rows, brokers.racks()[rows.values], there)
         for rows, there in ((replicas, exists), (now, brokers.listed[now.values]))
@@ -273,8 +260,8 @@ def _lint_changes(
     def detail(row: int) -> str:
         return f"{racks[row]:,} of {counted(int(possible[row]), 'possible rack')}, {racks_now[row]:,} now"
 
-    findings.add("error", "rack-rule", np.flatnonzero(crowded & worse), detail)
-    findings.add("warning", "rack-rule", np.flatnonzero(crowded & ~worse), detail)
+    findings.add("error", "rack-rule", crowded & worse, detail)
+    findings.add("warning", "rack-rule", crowded & ~worse, detail)
 
 
 def _lint_cluster(brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings) -> None:
@@ -348,8 +335,9 @@ def _after(placements: Placements, reassigned: Reassigned) -> Ragged:
     return taken(both, np.where(row_of == NONE, here, len(placements) + row_of).astype(np.int32))
 
 
-def _repeats_in_rows(rows: Any, values: Int32s) -> Any:
-    """int64[...], the indices of values that stand earlier in their row. rows : int[values]"""
+def _repeats_in_rows(rows: Any, values: Int32s) -> Bools:
+    """bool[values], those that stand earlier in their row too. rows : int[values]"""
     pairs = rows.astype(np.int64) << 32 | values.astype(np.uint32).astype(np.int64)
-    _, first = np.unique(pairs, return_index=True)
-    return np.setdiff1d(np.arange(len(values)), first)
+    repeated = np.ones(len(values), np.bool_)
+    repeated[np.unique(pairs, return_index=True)[1]] = False
+    return repeated

@@ -194,6 +194,10 @@ class Placements:
         """int64[partitions], zeros where sizes are unknown."""
         return np.zeros(len(self), np.int64) if self.sizes is None else self.sizes
 
+    def amounts(self, balance: str) -> Int64s:
+        """int64[partitions], what a replica of each counts. balance : as in Goal"""
+        return self.bytes_of_each() if balance == "bytes" else np.ones(len(self), np.int64)
+
     def name(self, partition: int) -> str:
         """The partition as Kafka's tools write it, topic-partition."""
         return f"{self.topic_names[self.topics[partition]]}-{self.partition_ids[partition]}"

@@ -21,7 +21,7 @@ With bytes, and where ``capacity_bytes`` bind, this is a packing problem: single
 it may be from the optimum.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -56,40 +56,41 @@ from service.planner.reassignments.sets import Permits, added, copied, has_room,
 
 
 @dataclass(frozen=True)
-class BestSets:
-    """Where the replicas go.
+class _Improved:
+    """What has improved sets, and how good they are then.
 
-    copies : int64[partitions]   the fewest copies of each partition that is alone in the cluster
+    moves : of replicas because of ``capacity_bytes``, as ``fits`` returns them
     fewest : no sets that are as good in what comes before copies copy fewer replicas; None if it is not known
     evenest : no sets that are as good in what comes before evenness are more even; None if it is not known
-    crowded : did replicas have to move again because of ``capacity_bytes``?
-    outside : bool[brokers], those that are not within the tolerance of a resource
-    on_racks : where they go if more of them are to stay on their rack, which is as good otherwise; None if no more do
+    outside : int32[...], the brokers that are not within the tolerance of a resource
     curve : what led there, if there is a limit of copies and replicas are counted
-    led : are the leaders first in ``replicas``, as the resources of the goal have them?
+    led : the replicas, leaders first, as the resources of the goal have them; None: no leaders are chosen
     """
-
-    replicas: Ragged
-    copies: Int64s
-    fewest: int | None
-    evenest: float | None
-    crowded: bool
-    outside: Bools
-    on_racks: Ragged | None = None
-    curve: Curve | None = None
-    led: bool = False
-
-
-@dataclass(frozen=True)
-class _Improved:
-    """The proof of an improvement; see BestSets. moves : what ``fits`` returns; replicas : leaders first, if these are chosen"""
 
     moves: int
     fewest: int | None = None
     evenest: float | None = None
-    outside: Bools | None = None
+    outside: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
     curve: Curve | None = None
-    replicas: Ragged | None = None
+    led: Ragged | None = None
+
+    @property
+    def crowded(self) -> bool:
+        """Did replicas have to move again because of ``capacity_bytes``?"""
+        return self.moves != 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestSets(_Improved):
+    """Where the replicas go.
+
+    copies : int64[partitions]   the fewest copies of each partition that is alone in the cluster
+    on_racks : where they go if more of them are to stay on their rack, which is as good otherwise; None if no more do
+    """
+
+    replicas: Ragged
+    copies: Int64s
+    on_racks: Ragged | None
 
 
 @dataclass(frozen=True)
@@ -143,17 +144,10 @@ class Search:
                 improved = replace(self._balance_resources(state), moves=EXCEEDED)
         copies = np.zeros(len(self.placements), np.int64)
         copies[self.chosen] = sets.copies
-        return BestSets(
-            improved.replicas or in_order(self.brokers, self.placements, self.chosen, state),
-            copies,
-            improved.fewest,
-            improved.evenest,
-            improved.moves != 0,
-            np.zeros(len(self.brokers), np.bool_) if improved.outside is None else improved.outside,
-            self._on_racks(state) if improved.moves == 0 and self.points == 1 and not self.goal.resources else None,
-            improved.curve,
-            improved.replicas is not None,
-        )
+        replicas = improved.led or in_order(self.brokers, self.placements, self.chosen, state)
+        may_change = not improved.crowded and self.points == 1 and not self.goal.resources
+        on_racks = self._on_racks(state) if may_change else None
+        return BestSets(**vars(improved), replicas=replicas, copies=copies, on_racks=on_racks)
 
     def _on_racks(self, state: ReplicaSets) -> Ragged | None:
         """The sets with more replicas that stay on their rack, by changes of ``state`` that the goal does not count."""
@@ -242,7 +236,7 @@ class Search:
         if moves == EXCEEDED or (self.goal.limited and not self.goal.within_limits(*self._copied(state))):
             return _Improved(moves)
         replicas, outside = even_out_replicas(self.brokers, self.placements, self.goal, self.chosen, state)
-        return _Improved(moves, outside=outside, replicas=replicas)
+        return _Improved(moves, outside=np.flatnonzero(outside).astype(np.int32), led=replicas)
 
     def _copied(self, state: ReplicaSets) -> tuple[int, int]:
         """The replicas and bytes that the sets copy."""
@@ -344,18 +338,16 @@ def _found(brokers: Brokers, placements: Placements, goal: Goal) -> Plan | None:
     replicas = best.replicas
     if best.crowded and goal.objective == "even" and goal.balance == "replicas" and not (goal.limited or goal.resources):
         replicas = _settled(brokers, placements, goal, replicas)
-    sizes, in_bytes = placements.bytes_of_each(), goal.balance == "bytes"
+    amounts, in_bytes = placements.amounts(goal.balance), goal.balance == "bytes"
     copies = copied(placements, replicas)
-    cost = int(copies @ sizes) if in_bytes else int(copies.sum())
-    bound = int(best.copies @ sizes) if in_bytes else int(best.copies.sum())
-    bound = bound if best.fewest is None or best.crowded else best.fewest
+    cost = int(copies @ amounts)
+    bound = int(best.copies @ amounts) if best.fewest is None or best.crowded else best.fewest
     fewest = min(cost, max(bound, _copied_from_full(brokers, placements, in_bytes=in_bytes)))
     if goal.resources:
-        if not best.led:
+        if best.led is None:
             replicas = elect(brokers, placements, replicas, goal.leaders)
         within = best.copies if goal.objective != "even" and cost == fewest else None
-        outside = np.flatnonzero(best.outside).astype(np.int32)
-        result = with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
+        result = with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, best.outside), within)
         known = fewest_for_resources(brokers, placements, goal, result)
         return replace(result, lower_bound=min(cost, max(fewest, known)))
     evenness = unevenness(brokers, placements, goal, replicas)
@@ -379,8 +371,8 @@ def _with_as_few_copies(brokers: Brokers, placements: Placements, goal: Goal, re
     most = result.cost if goal.copies_first else limit
     if most is None:
         return result.evenness_bound
-    amounts = placements.bytes_of_each() if goal.balance == "bytes" else np.ones(len(placements), np.int64)
-    return min(result.evenness, max(result.evenness_bound, evenest_with(brokers, placements, amounts, most)))
+    bound = evenest_with(brokers, placements, placements.amounts(goal.balance), most)
+    return min(result.evenness, max(result.evenness_bound, bound))
 
 
 def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal) -> Plan:

@@ -103,11 +103,7 @@ def in_sync_after(brokers: Brokers, placements: Placements, replicas: Ragged) ->
 
     Kafka waits until the replicas that are added are in sync, and not for those that stay.
     """
-    now, width = placements.replicas, len(brokers)
-    before = now.row_of_each_value().astype(np.int64) * width + now.values
-    after = replicas.row_of_each_value().astype(np.int64) * width + replicas.values
-    in_sync: Bools = ~np.isin(after, before[~placements.in_sync_now(brokers)])
-    return in_sync
+    return added(placements.replicas.where(~placements.in_sync_now(brokers)), replicas)
 
 
 def added(before: Ragged, after: Ragged) -> Bools:
@@ -261,10 +257,7 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
     row = rows.row_of_each_value()
     keeps = (placements.replication_factors[chosen] >= rows.lengths())[row]
     target = brokers.replaced_by[rows.values]
-    moves = (target != NONE) & keeps
-    if moves.any():
-        present = row.astype(np.int64) * len(brokers) + rows.values
-        moves &= ~np.isin(row.astype(np.int64) * len(brokers) + target, present)
+    moves = (target != NONE) & keeps & added(rows, Ragged(rows.offsets, target))
     pinned = moves
     if hold:
         replaces = brokers.replaced_by[brokers.replaced_by != NONE]

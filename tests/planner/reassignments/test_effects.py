@@ -36,7 +36,7 @@ def sentences(
         moves_of(brokers, placements, goal, plan.replicas, batches),
         placed_loads(brokers, placements, plan.replicas),
         Leadership.of(brokers, placements, goal, plan.replicas),
-        batches.timing(Pace(), throttle),
+        batches.traffic.timing(len(batches), Pace(), throttle, None),
         Pace(),
     )
     return [conclusion(planned)[0], *effects(planned)], list(warnings(planned))

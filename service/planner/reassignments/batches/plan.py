@@ -9,7 +9,7 @@ no more, the plan is as good, and may need no detour.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -296,54 +296,6 @@ _LOOKED_AT: Final = 100
 """Partitions that are tried for one detour."""
 
 
-@dataclass(frozen=True)
-class _PlannedCluster:
-    """A plan whose partitions may change. loads : int64[brokers], bytes, written"""
-
-    brokers: Brokers
-    placements: Placements
-    goal: Goal
-    replicas: Ragged
-    permits: Permits
-    sizes: Int64s
-    loads: Int64s
-
-    def partners(self, detour: Detour) -> Iterator[tuple[int, Int32s]]:
-        """Partitions that may have the full broker instead of the one with room, and their lists; none if these are several."""
-        target = self.replicas.row(detour.partition)
-        left, used = np.setdiff1d(target, detour.replicas), np.setdiff1d(detour.replicas, target)
-        if len(left) != 1 or len(used) != 1:
-            return
-        full, room = int(left[0]), int(used[0])
-        places = np.flatnonzero(self.replicas.values == room)[:_LOOKED_AT]
-        for partner in self.replicas.row_of_each_value()[places].tolist():
-            if self._suits(detour.partition, partner, full, room):
-                then = self.replicas.row(partner)
-                instead = np.where(then == room, full, then).astype(np.int32)
-                if keeps_rack_rule(self.permits, self.goal.racks, partner, self.placements.replicas.row(partner), then, instead):
-                    yield partner, instead
-
-    def _suits(self, partition: int, partner: int, full: int, room: int) -> bool:
-        """May the partner have ``full`` instead of ``room``, and is the plan as good with it?"""
-        now, of_set = self.placements.replicas.row(partner), self.permits.sets[partner]
-        at_home, leaves_home = bool((now == full).any()), bool((now == room).any())
-        if self.placements.excluded[partner] or (self.replicas.row(partner) == full).any() or (leaves_home and not at_home):
-            return False
-        if not self.permits.keeps[of_set, full] or not (at_home or self.permits.receives[of_set, full]):
-            return False
-        replaced_by = self.brokers.replaced_by
-        if (replaced_by[now] == room).any() or (leaves_home and (replaced_by == room).any()):
-            return False
-        more, capacities, topics = self.more(partition, partner), self.brokers.capacity_bytes, self.placements.topics
-        if self.loads[full] + more > capacities[full] or self.loads[room] - more > capacities[room]:
-            return False
-        return (not self.goal.per_topic or topics[partner] == topics[partition]) and (self.goal.balance != "bytes" or more == 0)
-
-    def more(self, partition: int, partner: int) -> int:
-        """The bytes that the partner has more than the partition."""
-        return int(self.sizes[partner] - self.sizes[partition])
-
-
 def with_partners(
     brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, detours: tuple[Detour, ...], skipped: int
 ) -> dict[int, Int32s]:
@@ -351,19 +303,48 @@ def with_partners(
 
     skipped : the number of partners of each detour that are passed over, where it has more
     """
-    sizes = placements.bytes_of_each()
-    cluster = _PlannedCluster(
-        brokers, placements, goal, replicas, Permits.of(brokers, placements), sizes, bytes_on(replicas, sizes, len(brokers))
-    )
+    sizes, permits = placements.bytes_of_each(), Permits.of(brokers, placements)
+    loads = bytes_on(replicas, sizes, len(brokers))
+    topics, capacities = placements.topics, brokers.capacity_bytes
+
+    def partners(partition: int, full: int, room: int) -> Iterator[tuple[int, Int32s]]:
+        """Partitions with which the plan is as good if they have the full broker instead of the one with room; their lists."""
+        places = np.flatnonzero(replicas.values == room)[:_LOOKED_AT]
+        for partner in replicas.row_of_each_value()[places].tolist():
+            more = sizes[partner] - sizes[partition]
+            fits = loads[full] + more <= capacities[full] and loads[room] - more <= capacities[room]
+            as_good = (not goal.per_topic or topics[partner] == topics[partition]) and (goal.balance != "bytes" or more == 0)
+            if fits and as_good and _may_replace(brokers, placements, permits, replicas, partner, room, full):
+                now, then = placements.replicas.row(partner), replicas.row(partner)
+                instead = np.where(then == room, full, then).astype(np.int32)
+                if keeps_rack_rule(permits, goal.racks, partner, now, then, instead):
+                    yield partner, instead
+
     changed: dict[int, Int32s] = {}
     for detour in detours:
-        if detour.partition in changed:
+        target = replicas.row(detour.partition)
+        left, used = np.setdiff1d(target, detour.replicas), np.setdiff1d(detour.replicas, target)
+        if detour.partition in changed or len(left) != 1 or len(used) != 1:
             continue
-        found = [each for each in islice(cluster.partners(detour), skipped + 1) if each[0] not in changed]
-        if found:
-            partner, instead = found[-1]
-            target, more = replicas.row(detour.partition), cluster.more(detour.partition, partner)
-            cluster.loads[np.setdiff1d(target, detour.replicas)] += more
-            cluster.loads[np.setdiff1d(detour.replicas, target)] -= more
+        found = islice(partners(detour.partition, int(left[0]), int(used[0])), skipped + 1)
+        free = [each for each in found if each[0] not in changed]
+        if free:
+            partner, instead = free[-1]
+            more = sizes[partner] - sizes[detour.partition]
+            loads[left] += more
+            loads[used] -= more
             changed |= {detour.partition: detour.replicas, partner: instead}
     return changed
+
+
+def _may_replace(
+    brokers: Brokers, placements: Placements, permits: Permits, replicas: Ragged, partition: int, a: int, b: int
+) -> bool:
+    """May the partition have broker b instead of a in the plan, whose replicas these are, without another copy?"""
+    now, of_set, replaced_by = placements.replicas.row(partition), permits.sets[partition], brokers.replaced_by
+    at_home, leaves_home = bool((now == b).any()), bool((now == a).any())
+    if placements.excluded[partition] or (replicas.row(partition) == b).any() or (leaves_home and not at_home):
+        return False
+    if not permits.keeps[of_set, b] or not (at_home or permits.receives[of_set, b]):
+        return False
+    return not ((replaced_by[now] == a).any() or (leaves_home and (replaced_by == a).any()))

@@ -180,10 +180,6 @@ class Batches:
     def __len__(self) -> int:
         return len(self.moves)
 
-    def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> BatchTiming:
-        """How long they take at a throttle in bytes per second, and the throttle for a time. Raises InvalidQuestion."""
-        return self.traffic.timing(len(self), pace, throttle, seconds)
-
     def cost(self, balance: str) -> int:
         """What is copied in all. balance : as in Goal"""
         return int((self.amounts if balance == "bytes" else self.moves).sum())

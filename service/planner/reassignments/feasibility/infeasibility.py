@@ -26,7 +26,9 @@ MORE: Final = 64
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
+    """A placement that is asked for, and what rules it has."""
+
     brokers: Brokers
     placements: Placements
     goal: Goal
@@ -41,7 +43,7 @@ class _Question:
         check_time()
         return verdict(self.brokers, self.placements, self.goal, self.effort)
 
-    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> "_Question":
+    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> "Question":
         """The question with those of the rules that are kept."""
         relaxation = self
         for rule in rules:
@@ -49,25 +51,31 @@ class _Question:
                 relaxation = relaxation.without(rule)
         return relaxation
 
-    def with_factor(self, most: int) -> "_Question":
+    def with_factor(self, most: int) -> "Question":
+        """The question with at most so many replicas of a partition."""
         factors = np.minimum(self.placements.replication_factors, most).astype(np.int32)
         return replace(self, placements=replace(self.placements, replication_factors=factors))
 
-    def with_more(self, count: int, *, on_new_rack: bool) -> "_Question":
+    def with_more(self, count: int, *, on_new_rack: bool) -> "Question":
+        """The question with ``count`` brokers more."""
         sets = self.placements.broker_sets
         if sets is not None:  # each may have the new ones
             sets = replace(sets, allowed=np.pad(sets.allowed, ((0, 0), (0, count)), constant_values=True))
         placements = replace(self.placements, broker_sets=sets)
         return replace(self, brokers=_with_more(self.brokers, count, on_new_rack=on_new_rack), placements=placements)
 
-    def with_limits(self, **changes: Callable[[Int64s], Int64s]) -> "_Question":
-        changed: dict[str, Any] = {}
-        for name, change in changes.items():
-            limits = getattr(self.brokers, name)
-            changed[name] = np.where(limits == NO_LIMIT, NO_LIMIT, change(limits))
+    def with_limits(self, name: str, change: Callable[[Int64s], Int64s]) -> "Question":
+        """The question with other ``max_replicas`` or ``capacity_bytes`` of brokers that have one."""
+        limits: Int64s = getattr(self.brokers, name)
+        changed: dict[str, Any] = {name: np.where(limits == NO_LIMIT, NO_LIMIT, change(limits))}
         return replace(self, brokers=replace(self.brokers, **changed))
 
-    def without(self, rule: str) -> "_Question":
+    def more_room(self) -> int | None:
+        """By how many percent ``capacity_bytes`` would have to be more; None if that does not mend it."""
+        return least(5_000, lambda n: self.with_limits("capacity_bytes", lambda limits: limits + limits * n // 100).feasible())
+
+    def without(self, rule: str) -> "Question":
+        """The question without this rule."""
         brokers, cluster = self.brokers, self.brokers.cluster
         none, unlimited = np.zeros(len(brokers), np.bool_), np.full(len(brokers), NO_LIMIT, np.int64)
         if rule == "racks":
@@ -94,7 +102,7 @@ class _Question:
 
 def explain(brokers: Brokers, placements: Placements, goal: Goal) -> NoPlan:
     """The reason why there is no plan, or none was found."""
-    question = _Question(brokers, placements, goal, Effort())
+    question = Question(brokers, placements, goal, Effort())
     every = _rules(question)
     proven = question.verdict() == IMPOSSIBLE
     rules = _smallest_clash(question, every)
@@ -111,7 +119,7 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal) -> NoPlan:
     return (Infeasible if proven else NotFound)(detail, clash, remedies)
 
 
-def _rules(question: _Question) -> tuple[str, ...]:
+def _rules(question: Question) -> tuple[str, ...]:
     """The rules that the question has."""
     brokers, placements = question.brokers, question.placements
     given = {
@@ -131,7 +139,7 @@ def _rules(question: _Question) -> tuple[str, ...]:
     return tuple(rule for rule, is_given in given.items() if is_given)
 
 
-def _smallest_clash(question: _Question, rules: tuple[str, ...]) -> tuple[str, ...]:
+def _smallest_clash(question: Question, rules: tuple[str, ...]) -> tuple[str, ...]:
     def clash(kept: tuple[str, ...]) -> bool:
         return not question.only(kept, rules).feasible()
 
@@ -147,7 +155,7 @@ def _smallest_clash(question: _Question, rules: tuple[str, ...]) -> tuple[str, .
     return least
 
 
-def _demand(question: _Question, rule: str) -> str:
+def _demand(question: Question, rule: str) -> str:
     """What the rule demands, in a sentence."""
     brokers = question.brokers
     cluster, usable = brokers.cluster, brokers.usable
@@ -204,7 +212,7 @@ def _total(text: str, limits: np.ndarray, usable: Bools) -> str:  # type: ignore
     return text.format(rest, total)
 
 
-def _remedies(question: _Question, rules: tuple[str, ...], factor: int) -> Iterator[str]:
+def _remedies(question: Question, rules: tuple[str, ...], factor: int) -> Iterator[str]:
     """What would mend it: each is tried before it is told."""
     for rule in rules:
         if question.without(rule).feasible():
@@ -234,15 +242,13 @@ _WITHOUT: Final = {
 }
 
 
-def _higher(question: _Question, rule: str) -> str | None:
+def _higher(question: Question, rule: str) -> str | None:
     """By how much a limit would have to be higher."""
     if rule == "max_replicas":
-        replicas = least(2**31, lambda n: question.with_limits(max_replicas=lambda limits: limits + n).feasible())
+        replicas = least(2**31, lambda n: question.with_limits("max_replicas", lambda limits: limits + n).feasible())
         return f"Raise max_replicas by {replicas} on each broker that has one."
     if rule == "capacity_bytes":
-        percent = least(
-            5_000, lambda n: question.with_limits(capacity_bytes=lambda limits: limits + limits * n // 100).feasible()
-        )
+        percent = question.more_room()
         return f"Add room for {percent}% more bytes on each broker that has capacity_bytes." if percent else None
     return None
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, indices_in
+from service.core.ragged import taken
 from service.planner.flows import Edges, fill
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Pins, Placements, TopicLeaders
 from service.planner.reassignments.search.exchanges import (
@@ -24,10 +25,9 @@ from service.planner.reassignments.search.exchanges import (
     TURN,
     ReplicaSets,
     in_turns,
-    is_home,
     rack_limit,
 )
-from service.planner.reassignments.sets import replica_state
+from service.planner.reassignments.sets import added, replica_state
 
 _KEEP, _FILL = 0, 1
 """Steps."""
@@ -268,7 +268,7 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal) -> Pinned | None:
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=False)
     if not goal.only_leaders and not keep_and_fill(state, copies):
         return None
-    sizes = placements.bytes_of_each() if goal.balance == "bytes" else np.ones(len(placements), np.int64)
+    sizes = placements.amounts(goal.balance)
     excluded = np.flatnonzero(placements.excluded)
     pairs = pairs_of(least, placements.topics[excluded], placements.replicas.firsts()[excluded])
     of_excluded = Edges(excluded[pairs != NONE], len(placements) + pairs[pairs != NONE], 1, 0)
@@ -313,28 +313,16 @@ def _copying(
     ], len(topics) * (racks + 1)
 
 
-@kernel
 def _vacancies(s: ReplicaSets, rows: Int32s, racks: int) -> Bools:
     """bool[rows, racks], where each of these partitions lacks a replica anyway, beside those at home."""
-    vacant = np.zeros((len(rows), racks), np.bool_)
-    on_rack = np.zeros(racks, np.int32)
-    for row in range(len(rows)):
-        partition = rows[row]
-        on_rack[:] = 0
-        missing = 0
-        for place in range(s.offsets[partition], s.offsets[partition + 1]):
-            at_home = is_home(s, partition, s.members[place])
-            missing += not at_home
-            on_rack[s.racks[s.members[place]]] += at_home
-        covered = np.count_nonzero(on_rack)
-        rule = s.rules[partition]
-        for rack in range(racks):
-            fits = True
-            if rule == ONE_PER_RACK or (rule == EVERY_RACK and missing <= s.racks_usable[partition] - covered):
-                fits = on_rack[rack] == 0
-            elif rule == LIMITED:
-                fits = on_rack[rack] < s.levels[partition]
-            vacant[row, rack] = missing > 0 and fits
+    members, homes = (taken(Ragged(*some), rows) for some in ((s.offsets, s.members), (s.home_offsets, s.homes)))
+    comes, row = added(homes, members), members.row_of_each_value()
+    missing, on_rack = np.bincount(row[comes], minlength=len(rows)), np.zeros((len(rows), racks), np.int32)
+    np.add.at(on_rack, (row[~comes], s.racks[members.values[~comes]]), 1)
+    rule, covered = s.rules[rows], np.count_nonzero(on_rack, axis=1)
+    new_rack_only = (rule == ONE_PER_RACK) | ((rule == EVERY_RACK) & (missing <= s.racks_usable[rows] - covered))
+    within = (rule != LIMITED)[:, None] | (on_rack < s.levels[rows, None])
+    vacant: Bools = (missing > 0)[:, None] & np.where(new_rack_only[:, None], on_rack == 0, within)
     return vacant
 
 
