@@ -4,17 +4,15 @@ The assignment also depends on what the leader remembers and on its clock. Both 
 next request. As `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
 from service.clients.connect import TASK_BITS, LeaderState, Work, connector_of
 from service.core.kafka_versions import LATEST
-from service.core.measures import spread
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer
 from service.decisions.rows import columns
 from service.http import fields
@@ -267,8 +265,8 @@ def _round(names: ConnectorNames, each: Rebalanced, *, is_cooperative: bool, exp
         "follow_up_rebalance": each.revokes > 0,
         "unassigned": _work(names, each.unassigned),
         "worker_load": {
-            "connectors": _load(len(work.connectors) for work in each.held.values()),
-            "tasks": _load(len(work.tasks) for work in each.held.values()),
+            "connectors": counts_document([len(work.connectors) for work in each.held.values()]),
+            "tasks": counts_document([len(work.tasks) for work in each.held.values()]),
         },
     }
     if explain:
@@ -297,11 +295,6 @@ def _work(names: ConnectorNames, work: Work) -> dict[str, Any]:
             for connector, tasks in groupby(work.tasks, connector_of)
         ],
     }
-
-
-def _load(counts: Iterable[int]) -> dict[str, Any]:
-    loads = np.fromiter(counts, np.int64)
-    return counts_document(loads, spread(loads))
 
 
 def _state(names: ConnectorNames, leader: str, state: LeaderState) -> dict[str, Any]:

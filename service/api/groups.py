@@ -338,11 +338,11 @@ def _alternative(each: Alternative, asked: Settled) -> dict[str, Any]:
         return {**body, "error": str(each.failure)}
     return {
         **body,
-        "member_load": counts_document(settled.counts, settled.load),
+        "member_load": counts_document(settled.counts),
         "movement": {**asdict(settled.movement), "fewest_possible_moves": settled.fewest_possible_moves},
         **_weighed(settled.weighted_load, settled.traffic, each.question),
         **_certified(settled.certificate),
-        "costs": vars(costs(settled, asked)),
+        "costs": costs(settled, asked),
     }
 
 
@@ -380,7 +380,7 @@ def _assigned(each: Assigned) -> dict[str, Any]:
     return {
         "assignments": assignments_json(each.group, each.rows),
         "unassigned": topic_partitions_json(each.group, outcome.unassigned),
-        "member_load": counts_document(each.rows.lengths(), outcome.load),
+        "member_load": counts_document(each.rows.lengths()),
         "movement": {**asdict(outcome.movement), "fewest_possible_moves": outcome.fewest_possible_moves},
     }
 

@@ -6,7 +6,6 @@ What no line tells is `null`, and `conclusion` and `warnings` say so. Times with
 tells. As `text/csv` or an Arrow stream the answer is the table of rebalances.
 """
 
-from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
 from service.api.descriptions import MOST_TEXTS
+from service.decisions.rows import columns
 from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
 from service.histories.causes import WORDS
 from service.histories.conclusions import conclusion, row_of, sentence, warnings
@@ -235,27 +235,24 @@ def _rebalance(answer: HistoryAnswer, told: Told) -> dict[str, Any]:
 
 
 TABLE: Final = pa.schema(
-    {
-        "number": pa.int64(),
-        **dict.fromkeys(("began_at", "joined_at", "ended_at", "cause", "members", "sentence"), pa.string()),
-        **dict.fromkeys(("members_before", "members_after", "moved", "standstill_least_ms", "standstill_most_ms"), pa.int64()),
-        "source": pa.string(),
-        "line": pa.int64(),
-    }
+    columns(
+        "number long, began_at string, joined_at string, ended_at string, cause string, members string, sentence string, "
+        "members_before long, members_after long, moved long, standstill_least_ms long, standstill_most_ms long, source string, "
+        "line long"
+    )
 )
 
 
 def table(answer: HistoryAnswer) -> pa.Table:
     """The rebalances as columns, each with its first cause."""
-    return pa.Table.from_pylist(list(_rows(answer)), TABLE)
-
-
-def _rows(answer: HistoryAnswer) -> Iterator[dict[str, Any]]:
+    rows = []
     for told in answer.told:
-        row = row_of(answer, told)
-        places = [(answer.reading.names[cause.event.source], cause.event.line) for cause in told.rebalance.causes[:1]]
-        source, line = places[0] if places else (None, None)
-        yield row | _times(answer, told) | {"members": ", ".join(row["members"]), "source": source, "line": line}
+        row = row_of(answer, told) | _times(answer, told)
+        row["members"] = ", ".join(row["members"])
+        for cause in told.rebalance.causes[:1]:
+            row |= {"source": answer.reading.names[cause.event.source], "line": cause.event.line}
+        rows.append(row)
+    return pa.Table.from_pylist(rows, TABLE)
 
 
 FORM: Final = Form(HistorySchema(), answer, HistoryAnswerSchema, document, table)

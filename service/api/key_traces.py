@@ -24,6 +24,7 @@ from service.core.printable import all_of, counted
 from service.decisions import partitions
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
+from service.decisions.rows import columns
 from service.descriptions import bodies
 from service.descriptions.answers import DescriptionsQuestion, partitions_of
 from service.descriptions.answers import answer as read
@@ -433,21 +434,20 @@ def document(answer: KeyTraceAnswer) -> dict[str, Any]:
 
 def table(answer: KeyTraceAnswer) -> pa.Table:
     """A row for each reader, or for the partition if no group reads it."""
-    paths = (("now", answer.now), ("planned", answer.planned))
-    rows = [row for when, path in paths if path is not None for row in _rows(when, path)]
-    return pa.Table.from_pylist(rows, pa.schema(COLUMNS))
+    rows = []
+    for when, path in (("now", answer.now), ("planned", answer.planned)):
+        if path is not None:
+            held = {"when": when, "partition_id": path.partition_id, "leader": path.leader}
+            rows += [held | asdict(reader) for reader in path.readers] or [held]
+    return pa.Table.from_pylist(rows, COLUMNS)
 
 
-COLUMNS: Final = [
-    *((name, kind) for name, kind in (("when", pa.string()), ("partition_id", pa.int32()), ("leader", pa.int32()))),
-    *((name, pa.string()) for name in ("group_id", "basis", "member_id", "client_id", "host")),
-    ("lag", pa.int64()),
-]
-
-
-def _rows(when: str, path: KeyPath) -> list[dict[str, Any]]:
-    held = {"when": when, "partition_id": path.partition_id, "leader": path.leader}
-    return [held | asdict(reader) for reader in path.readers] or [held]
+COLUMNS: Final = pa.schema(
+    columns(
+        "when string, partition_id int, leader int, group_id string, basis string, member_id string, client_id string, "
+        "host string, lag long"
+    )
+)
 
 
 FORM: Final = Form(KeyTraceSchema(), answer, KeyTraceAnswerSchema, document, table)

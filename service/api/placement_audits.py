@@ -22,7 +22,7 @@ from service.core.measures import Load, ZoneTraffic, load_of, placed_traffic, sp
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.ragged import taken
 from service.decisions.placements.answer import BROKER, PLACEMENT, check_brokers, plain_placements, read_cluster, read_placement
-from service.decisions.rows import duplicates_in_column, faults_of, plain_brokers, raise_all
+from service.decisions.rows import columns, duplicates_in_column, faults_of, plain_brokers, raise_all
 from service.http import fields
 from service.http.fields import Int, TopicName
 from service.http.forms import (
@@ -292,21 +292,13 @@ def document(answer: AuditAnswer) -> dict[str, Any]:
 
 def table(answer: AuditAnswer) -> pa.Table:
     """A row for each of MEASURES: the verdict, the skew, and the skews over all draws, null where there are none."""
-    count, audit = len(MEASURES), answer.audit
-    possible, broken = audit.broken_rule is None, audit.broken_rule and audit.broken_rule.rule
-    actual = skews_of(answer.cluster, answer.load)
+    broken, actual = answer.audit.broken_rule, skews_of(answer.cluster, answer.load)
     ranges = _skews(answer.evenness, actual) if answer.evenness else {}
-    columns: dict[str, pa.Array] = {
-        "topic_name": pa.array([answer.question.topic_name] * count, pa.string()),
-        "placer": pa.array([answer.placer.name] * count, pa.string()),
-        "possible": pa.array([possible] * count, pa.bool_()),
-        "broken_rule": pa.array([broken] * count, pa.string()),
-        "measure": pa.array(MEASURES, pa.string()),
-        "actual": pa.array(actual, pa.float64()),
-    }
-    for name in ("best", "typical", "worst"):
-        columns[name] = pa.array([ranges[measure][name] if ranges else None for measure in MEASURES], pa.float64())
-    return pa.table(columns)
+    same: dict[str, Any] = {"topic_name": answer.question.topic_name, "placer": answer.placer.name}
+    same |= {"possible": broken is None, "broken_rule": broken and broken.rule}
+    rows = [same | {"measure": name, "actual": skew} | ranges.get(name, {}) for name, skew in zip(MEASURES, actual, strict=True)]
+    types = "topic_name string, placer string, possible boolean, broken_rule string, measure string"
+    return pa.Table.from_pylist(rows, pa.schema(columns(f"{types}, actual double, best double, typical double, worst double")))
 
 
 def _part(part: CreatedPart, first_id: int) -> dict[str, Any]:

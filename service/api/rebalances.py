@@ -19,8 +19,10 @@ from service.decisions.groups.answer import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.conclusions import conclusion, warnings
 from service.decisions.rebalances.question import rebalance_protocol_of
+from service.decisions.rows import columns
 from service.http import fields
 from service.http.forms import AnswerSchema, CountsSchema, ExplainSchema, Form, Operation, ZoneTrafficSchema
+from service.planner.rebalances import Movement
 from service.planner.timelines.model import Idle, Reading, TimelineRebalance, Totals
 from service.planner.timelines.simulation import Variant
 
@@ -399,37 +401,31 @@ def _variant(variant: Variant) -> dict[str, Any]:
 
 def _rebalance_rows(answer: RebalancesAnswer) -> pa.Table:
     """The table of rebalances."""
-    columns: dict[str, pa.DataType] = {
-        **{name: pa.int64() for name in ("rebalance", "at_ms", "stable_at_ms", "event")},
-        **{name: pa.string() for name in ("reason", "group_protocol", "assignor")},
-        **{name: pa.int64() for name in ("epoch", "members", "retained", "moved", "added", "revoked", "withheld")},
+    types = {
+        **columns(
+            "rebalance long, at_ms long, stable_at_ms long, event long, reason string, group_protocol string, assignor string, "
+            "epoch long, members long, retained long, moved long, added long, revoked long, withheld long"
+        ),
         **dict.fromkeys(_idle(Idle(), "idle_"), pa.int64()),
         **dict.fromkeys(("skew", *FIGURES), pa.float64()),
     }
     rows = []
     for i, one in enumerate(answer.first.outcome.rebalances):
-        moves = (
-            (one.movement.retained, one.movement.moved, one.movement.added, one.movement.revoked) if one.movement else (0,) * 4
-        )
-        skew = one.load.skew if one.load else 1.0
         named = (i, one.at_ms, one.stable_at_ms, one.event, one.reason, one.protocol, one.assignor, one.epoch, one.members_count)
+        moves = vars(one.movement or Movement(0, 0, 0, 0)).values()
         crossing = (one.zone_traffic or NOT_KNOWN).figures(answer.question.price_per_gb).values()
+        skew = one.load.skew if one.load else 1.0
         rows.append((*named, *moves, one.withheld, *_idle(one.idle, "idle_").values(), skew, *crossing))
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pa.table({name: pa.array(cells, kind) for (name, kind), cells in zip(columns.items(), values, strict=True)})
+    return pa.Table.from_pylist([dict(zip(types, row, strict=True)) for row in rows], pa.schema(types))
 
 
 def _comparison_rows(answer: RebalancesAnswer) -> pa.Table:
     """The table of comparisons."""
-    variants = [_variant(variant) for variant in answer.variants]
-    totals = [_flat(way.outcome.totals) for way in answer.others]
-    kinds = {"worst_skew": pa.float64(), "undelivered": pa.float64(), "longest_catch_up_ms": pa.float64()}
-    texts = ("group_protocol", "assignor", "rebalance_protocol")
-    columns = {name: pa.array([one[name] for one in variants], pa.string()) for name in texts}
-    columns["static"] = pa.array([one["static"] for one in variants], pa.bool_())
-    for name in totals[0]:
-        columns[name] = pa.array([one[name] for one in totals], kinds.get(name, pa.int64()))
-    return pa.table(columns)
+    rows = [_variant(variant) | _flat(way.outcome.totals) for variant, way in zip(answer.variants, answer.others, strict=True)]
+    types = dict.fromkeys(rows[0], pa.int64())
+    types |= columns("group_protocol string, assignor string, rebalance_protocol string, static boolean")
+    types |= columns("worst_skew double, undelivered double, longest_catch_up_ms double")
+    return pa.Table.from_pylist(rows, pa.schema(types))
 
 
 FORM: Final = Form(GroupRebalancesSchema(), answer, GroupRebalancesAnswerSchema, document, table)

@@ -3,17 +3,15 @@
 As `text/csv` or an Arrow stream the answer is its table: `subtopology_id`, `task_id`, `member_id`, `role` (active, standby).
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
 from service.clients.streams.model import TASK_BITS, TASK_ID
 from service.core.kafka_versions import LATEST
-from service.core.measures import spread
+from service.decisions.rows import columns
 from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.decisions.streams.question import StreamsQuestion
 from service.http import fields
@@ -245,19 +243,17 @@ def document(answer: StreamsAnswer) -> dict[str, Any]:
             {"subtopology_id": topology.subtopology_ids[task >> TASK_BITS], "task_id": task & TASK_ID, "missing": missing}
             for task, missing in sorted(assignment.missing_standbys.items())
         ],
-        "member_load": {"active_tasks": _load(assignment.active), "standby_tasks": _load(assignment.standby)},
+        "member_load": {
+            "active_tasks": counts_document([len(tasks) for tasks in assignment.active]),
+            "standby_tasks": counts_document([len(tasks) for tasks in assignment.standby]),
+        },
         "movement": asdict(answer.movement),
     }
     if answer.probing_rebalance is not None:
         body["probing_rebalance"] = answer.probing_rebalance
     if answer.rack_traffic is not None:
-        body["rack_traffic"] = asdict(answer.rack_traffic)
+        body["rack_traffic"] = answer.rack_traffic
     return body | ({"warnings": answer.warnings} if answer.warnings else {})
-
-
-def _load(tasks: Sequence[Sequence[int]]) -> dict[str, Any]:
-    counts = np.array([len(of_member) for of_member in tasks], np.int64)
-    return counts_document(counts, spread(counts))
 
 
 def table(answer: StreamsAnswer) -> pa.Table:
@@ -270,8 +266,7 @@ def table(answer: StreamsAnswer) -> pa.Table:
         for kind, tasks in (("active", assignment.active[i]), ("standby", assignment.standby[i]))
         for task in sorted(tasks)
     ]
-    kinds = {"subtopology_id": pa.string(), "task_id": pa.int32(), name: pa.string(), "role": pa.string()}
-    return pa.Table.from_pylist(rows, pa.schema(kinds))
+    return pa.Table.from_pylist(rows, pa.schema(columns(f"subtopology_id string, task_id int, {name} string, role string")))
 
 
 FORM: Final = Form(StreamsAssignmentSchema(), answer, StreamsAssignmentAnswerSchema, document, table)

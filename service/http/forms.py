@@ -13,7 +13,7 @@ from marshmallow.fields import List, Nested
 from service.core.budget import Budget, Figures
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST, since
-from service.core.measures import COUNTS, Load, Spread, rack_load, spread
+from service.core.measures import COUNTS, Load, rack_load, spread
 from service.core.model import Cluster, Float64s, Int32s, Int64s
 from service.core.registry import Strategy
 from service.http import fields
@@ -149,9 +149,10 @@ class LoadsSchema(SpreadSchema):
     totals = fields.List(fields.Float(), "what each holder has")
 
 
-def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
+def counts_document(counts: Int32s | Int64s | list[int]) -> dict[str, Any]:
     """The answer's member for counts, as CountsSchema has it."""
-    return {"counts": counts, **asdict(evenness)}
+    counts = np.array(counts, np.int64) if isinstance(counts, list) else counts
+    return {"counts": counts, **asdict(spread(counts))}
 
 
 def loads_document(loads: Float64s) -> dict[str, Any]:

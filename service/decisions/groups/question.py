@@ -11,7 +11,7 @@ from service.core.budget import Budget, looking
 from service.core.certificate import Certificate
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, LimitExceeded, PluginError, UnknownStrategy
 from service.core.kafka_versions import LATEST
-from service.core.measures import Spread, ZoneTraffic, spread, weighted_load, zone_traffic
+from service.core.measures import ZoneTraffic, weighted_load, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.decisions.groups.rows import (
@@ -161,14 +161,13 @@ def _bytes_of(question: GroupQuestion, partitions: int, subscriptions: int) -> i
 
 def variations(question: GroupQuestion) -> tuple[GroupQuestion, ...]:
     """The same question for each assignor of ``compare``; a client's is a classic one."""
-    return tuple(_varied(question, row) for row in question.compare)
-
-
-def _varied(question: GroupQuestion, row: Mapping[str, Any]) -> GroupQuestion:
-    given: dict[str, Any] = {name: row.get(name) for name in VARIED}
-    protocol = given["group_protocol"] or ("classic" if given["client"] else question.protocol)
-    version = given["kafka_version"] or question.kafka_version
-    return replace(question, **{**given, "group_protocol": protocol, "kafka_version": version, **UNVARIED})
+    varied = []
+    for row in question.compare:
+        given: dict[str, Any] = {**UNVARIED, **{name: row.get(name) for name in VARIED}}
+        given["group_protocol"] = given["group_protocol"] or ("classic" if given["client"] else question.protocol)
+        given["kafka_version"] = given["kafka_version"] or question.kafka_version
+        varied.append(replace(question, **given))
+    return tuple(varied)
 
 
 def strategy(question: GroupQuestion) -> Assignor:
@@ -230,7 +229,7 @@ def _faults(question: GroupQuestion) -> Iterator[InvalidQuestion]:
 class Settled:
     """A group once it is at rest: after the second rebalance, where a cooperative assignor needs one.
 
-    counts : int32[members], the partitions of each; load : how even they are
+    counts : int32[members], the partitions of each
     weighted_load : float64[members], the weight of each member's partitions; None without weights
     movement : from what members owned before the first rebalance
     fewest_possible_moves, certificate : of the first rebalance
@@ -238,7 +237,6 @@ class Settled:
     """
 
     counts: Int32s
-    load: Spread
     weighted_load: Float64s | None
     movement: Movement
     fewest_possible_moves: int | None
@@ -253,26 +251,12 @@ class Settled:
         weights = group.topics.weights
         return cls(
             rows.lengths(),
-            spread(rows.lengths()),
             None if weights is None else weighted_load(rows, weights),
             movement(group, owners),
             first.fewest_possible_moves,
             first.assignment.certificate,
             zone_traffic(group, owners),
         )
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What another assignor costs beside the one that is asked for.
-
-    largest_load : by how much it is above that one's, as a share of it: of the weights, where partitions have some
-    moves : partitions that move only under it; local_share : share that is read on the own rack only under the one asked for
-    """
-
-    largest_load: float | None
-    moves: int
-    local_share: float | None
 
 
 @dataclass(frozen=True)
@@ -285,20 +269,20 @@ class Alternative:
     failure: AllocatorError | None = None
 
 
-def costs(its: Settled, asked: Settled) -> Costs:
-    """What an assignor costs beside the one that is asked for."""
-    most, least = (_largest_load(each) for each in (its, asked))
+def costs(its: Settled, asked: Settled) -> dict[str, float | None]:
+    """What an assignor costs beside the one that is asked for.
+
+    largest_load : by how much it is above that one's, as a share of it: of the weights, where partitions have some
+    moves : partitions that move only under it; local_share : share that is read on the own rack only under the one asked for
+    """
+    loads = (each.counts if each.weighted_load is None else each.weighted_load for each in (its, asked))
+    most, least = (float(each.max(initial=0)) for each in loads)
     ours, theirs = (None if each.traffic is None else each.traffic.local_share for each in (asked, its))
-    return Costs(
-        most / least - 1 if least else None,
-        its.movement.moved - asked.movement.moved,
-        None if ours is None or theirs is None else ours - theirs,
-    )
-
-
-def _largest_load(settled: Settled) -> float:
-    loads = settled.counts if settled.weighted_load is None else settled.weighted_load
-    return float(loads.max(initial=0))
+    return {
+        "largest_load": most / least - 1 if least else None,
+        "moves": its.movement.moved - asked.movement.moved,
+        "local_share": None if ours is None or theirs is None else ours - theirs,
+    }
 
 
 def alternatives(question: GroupQuestion, group: Group) -> tuple[Alternative, ...]:

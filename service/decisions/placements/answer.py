@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from service.core.model import NONE, BrokerLoad, Cluster, Int32s, PlacementReque
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.core.printable import counted
-from service.decisions.placements.commands import Command, CommandResult, Create, Generate, Operate
+from service.decisions.placements.commands import Command, CommandResult, create, generate, operate
 from service.decisions.rows import (
     LONGEST_TOPIC_NAME,
     NAME,
@@ -177,14 +178,6 @@ def strategy(question: PlacementQuestion) -> Placer:
     return PLACERS[question.placer].at(question.version)
 
 
-def command(question: PlacementQuestion, budget: Budget) -> tuple[Placer, Command]:
-    """The placer, and what it is to do. Raises InvalidQuestion with all faults, LimitExceeded; reserves memory."""
-    given = question.given()
-    raise_all(_faults(question, given))
-    placer = strategy(question)
-    return placer, _form(given, placer).read(given, placer, question.version, budget)
-
-
 def _faults(question: PlacementQuestion, given: dict[str, Any]) -> Iterator[InvalidQuestion]:
     yield from faults_of(lambda: strategy(question))
     if question.placer not in PLACERS.names():
@@ -212,32 +205,32 @@ class QuestionForm:
 
     name : the field that marks it, as in ``Placer.requests``
     needs, may_have : its required and optional fields
-    read : makes the command; its arguments are the given fields, the placer, the Kafka version and the budget
+    read : the cluster and the command; its arguments are the given fields, the placer, the Kafka version and the budget
     """
 
     name: str
     needs: frozenset[str]
     may_have: frozenset[str]
-    read: Callable[[dict[str, Any], Placer, str, Budget], Command]
+    read: Callable[[dict[str, Any], Placer, str, Budget], tuple[Cluster, Command]]
 
 
-def _read_topic(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> Command:
+def _read_topic(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
     request = _placement_request(given, version)
     cluster, name = _loaded_cluster(given, placer), given.get("topic_name", UNNAMED)
     _check_size(cluster, [(name, request.partitions_count, request.replication_factor)], "partitions_count", budget)
-    return Create(cluster, ((name, request),), alone=True)
+    return cluster, partial(create, cluster, [(name, request)], True)
 
 
-def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> Command:
+def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
     requests = [(topic["topic_name"], _placement_request(topic, version)) for topic in given["topics"]]
     cluster = _loaded_cluster(given, placer)
     _check_size(
         cluster, [(name, request.partitions_count, request.replication_factor) for name, request in requests], "topics", budget
     )
-    return Create(cluster, tuple(requests), alone=False)
+    return cluster, partial(create, cluster, requests, False)
 
 
-def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Budget) -> Command:
+def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
     default_count, default_factor = given.get("default_partitions_count", 1), given.get("default_replication_factor", 1)
     operations = []
     factors: dict[str, int] = {}
@@ -253,10 +246,10 @@ def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Bud
             sizes.append((topic.topic_name, count, factors.get(topic.topic_name, 0)))
     cluster = read_cluster(uncordoned(given["brokers"]))
     _check_size(cluster, sizes, "operations", budget)
-    return Operate(cluster, tuple(operations), default_count, default_factor, version)
+    return cluster, partial(operate, cluster, operations, (default_count, default_factor), version)
 
 
-def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) -> Command:
+def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) -> tuple[Cluster, Command]:
     rows = given["current_assignments"]
     names = pc.dictionary_encode(rows.field("topic_name"))
     topic_of = np.array(names.indices, np.int32)
@@ -270,13 +263,8 @@ def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) 
     }
     cluster, longest = read_cluster(given["cluster_brokers"]), max(current, key=len, default="")
     _check_size(cluster, [(longest, len(ids), int(factors.max(initial=0)))], "current_assignments", budget)
-    return Generate(
-        cluster,
-        np.array(given["broker_list"], np.int32),
-        tuple(given["topics_to_move"]),
-        current,
-        given.get("rack_aware", True),
-    )
+    broker_list = np.array(given["broker_list"], np.int32)
+    return cluster, partial(generate, cluster, broker_list, given["topics_to_move"], current, given.get("rack_aware", True))
 
 
 _OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb", "racks"})
@@ -426,11 +414,13 @@ class PlacementAnswer:
 
 def answer(question: PlacementQuestion, budget: Budget) -> PlacementAnswer:
     """Place the replicas. Raises InvalidQuestion (all faults at once), KafkaError, and what the budget raises."""
-    placer, order = command(question, budget)
-    explained = budget.explained if question.explain else 0
-    outcome = order.run(placer, JavaRandom(question.random_seed or 0), explained)
+    given = question.given()
+    raise_all(_faults(question, given))
+    placer = strategy(question)
+    cluster, command = _form(given, placer).read(given, placer, question.version, budget)
+    outcome = command(placer, JavaRandom(question.random_seed or 0), budget.explained if question.explain else 0)
     rows = rows_of_topics([topic.replicas for topic in outcome.placed])
     written = question.bytes_per_second
     rates = None if written is None else np.full(len(rows), written / max(len(rows), 1))
-    traffic = placed_traffic(order.cluster, rows, rates)
-    return PlacementAnswer(question, placer, order.cluster, outcome, load_of(order.cluster, rows), traffic)
+    traffic = placed_traffic(cluster, rows, rates)
+    return PlacementAnswer(question, placer, cluster, outcome, load_of(cluster, rows), traffic)

@@ -1,7 +1,8 @@
 """The commands that a question about replicas can be: place topics, operate a controller, generate a reassignment."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,15 +41,12 @@ class CommandResult:
     """What became of a command.
 
     placed : the placements, in the order of the answer
+    refused : how many topics, or requests of several, Kafka refuses
     """
 
     placed: list[Placed]
     explanation: dict[str, Any] | None = None
-
-    @property
-    def refused(self) -> int:
-        """How many topics, or requests of several, Kafka refuses."""
-        return 0
+    refused: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,6 @@ class Created(CommandResult):
     results: list[Placed | NotPlaced] = field(default_factory=list)
     alone: bool = False
 
-    @property
-    def refused(self) -> int:
-        """See CommandResult."""
-        return len(self.results) - len(self.placed)
-
 
 @dataclass(frozen=True)
 class Operated(CommandResult):
@@ -70,90 +63,78 @@ class Operated(CommandResult):
 
     results: list[list[TopicResult] | NotPlaced] = field(default_factory=list)
 
-    @property
-    def refused(self) -> int:
-        """See CommandResult."""
-        return sum(1 if isinstance(each, NotPlaced) else sum(topic.error is not None for topic in each) for each in self.results)
-
 
 @dataclass(frozen=True)
 class Generated(CommandResult):
     """A proposed reassignment."""
 
 
-@dataclass(frozen=True)
-class Command:
-    """What the placer is to do; each form of a question is one."""
-
-    cluster: Cluster
-
-    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
-        """Carry it out. explained : most entries of a list in the explanation; 0: no explanation"""
-        raise NotImplementedError
+Command: TypeAlias = Callable[[Placer, JavaRandom, int], CommandResult]
+"""What the placer is to do; each form of a question is one. Its last argument is the most entries of a list in the explanation, 0
+for no explanation."""
 
 
-@dataclass(frozen=True)
-class Create(Command):
+def create(
+    cluster: Cluster,
+    requests: Sequence[tuple[str, PlacementRequest]],
+    alone: bool,  # noqa: FBT001 - a part of the command, as the others
+    placer: Placer,
+    random: JavaRandom,
+    explained: int,
+) -> Created:
     """Create topics, one after another. alone : there is one topic, whose error is the whole answer"""
-
-    requests: tuple[tuple[str, PlacementRequest], ...]
-    alone: bool
-
-    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
-        """See Command."""
-        results: list[Placed | NotPlaced] = []
-        explanations: list[dict[str, Any]] = []
-        each = max(1, explained // max(1, len(self.requests)))
-        cluster = self.cluster
-        for name, request in self.requests:
-            check_time()
-            before = random.copy()
-            try:
-                placement = placer.run(cluster, request, random)
-            except KafkaError as refusal:
-                if self.alone:
-                    raise
-                results.append(NotPlaced(name, refusal))
-                continue
-            results.append(Placed(name, request.partition_ids(), placement))
-            if cluster.known_load is not None:
-                cluster = replace(cluster, known_load=cluster.known_load.added(placement))
-            if placer.explain and len(explanations) < explained:
-                explanations.append({"topic_name": name, **placer.explain(self.cluster, request, before, each)})
-        placed = [result for result in results if isinstance(result, Placed)]
-        explanation = None
-        if explanations:
-            explanation = explanations[0] if self.alone else {"topics": explanations}
-        return Created(placed, explanation, results, self.alone)
+    results: list[Placed | NotPlaced] = []
+    explanations: list[dict[str, Any]] = []
+    each = max(1, explained // max(1, len(requests)))
+    loaded = cluster
+    for name, request in requests:
+        check_time()
+        before = random.copy()
+        try:
+            placement = placer.run(loaded, request, random)
+        except KafkaError as refusal:
+            if alone:
+                raise
+            results.append(NotPlaced(name, refusal))
+            continue
+        results.append(Placed(name, request.partition_ids(), placement))
+        if loaded.known_load is not None:
+            loaded = replace(loaded, known_load=loaded.known_load.added(placement))
+        if placer.explain and len(explanations) < explained:
+            explanations.append({"topic_name": name, **placer.explain(cluster, request, before, each)})
+    placed = [result for result in results if isinstance(result, Placed)]
+    explanation = None
+    if explanations:
+        explanation = explanations[0] if alone else {"topics": explanations}
+    return Created(placed, explanation, len(results) - len(placed), results, alone)
 
 
-@dataclass(frozen=True)
-class Operate(Command):
-    """Send requests to a KRaft controller, one after another."""
-
-    requests: tuple[tuple[str, tuple[TopicRequest, ...]], ...]
-    default_partitions_count: int
-    default_replication_factor: int
-    kafka_version: str
-
-    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
-        """See Command."""
-        controller = Controller(
-            self.cluster, random, self.default_partitions_count, self.default_replication_factor, kafka_version=self.kafka_version
-        )
-        act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
-        results: list[list[TopicResult] | NotPlaced] = []
-        for operation, topics in self.requests:
-            try:
-                results.append(act[operation](topics))
-            except KafkaError as refusal:
-                results.append(NotPlaced(None, refusal))
-        placed = [created(topic) for request in results if isinstance(request, list) for topic in request if topic.error is None]
-        if not explained:
-            return Operated(placed, None, results)
-        ids = self.cluster.broker_ids[controller.brokers.tolist()[:explained]]
-        explanation = {"broker_list": ids, "rule": "brokers reach the placer in the order of the controller's hash map"}
-        return Operated(placed, explanation, results)
+def operate(
+    cluster: Cluster,
+    requests: Sequence[tuple[str, tuple[TopicRequest, ...]]],
+    defaults: tuple[int, int],
+    kafka_version: str,
+    _: Placer,
+    random: JavaRandom,
+    explained: int,
+) -> Operated:
+    """Send requests to a KRaft controller, one after another. defaults : its partitions count and replication factor"""
+    controller = Controller(cluster, random, *defaults, kafka_version=kafka_version)
+    act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
+    results: list[list[TopicResult] | NotPlaced] = []
+    for operation, topics in requests:
+        try:
+            results.append(act[operation](topics))
+        except KafkaError as refusal:
+            results.append(NotPlaced(None, refusal))
+    answered = [topic for request in results if isinstance(request, list) for topic in request]
+    placed = [created(topic) for topic in answered if topic.error is None]
+    refused = len(answered) - len(placed) + sum(isinstance(request, NotPlaced) for request in results)
+    if not explained:
+        return Operated(placed, None, refused, results)
+    ids = cluster.broker_ids[controller.brokers.tolist()[:explained]]
+    explanation = {"broker_list": ids, "rule": "brokers reach the placer in the order of the controller's hash map"}
+    return Operated(placed, explanation, refused, results)
 
 
 def created(topic: TopicResult) -> Placed:
@@ -163,22 +144,17 @@ def created(topic: TopicResult) -> Placed:
     return Placed(topic.topic_name, np.arange(len(replicas), dtype=np.int32) + np.int32(topic.first_partition_id), replicas)
 
 
-@dataclass(frozen=True)
-class Generate(Command):
+def generate(
+    cluster: Cluster,
+    broker_list: Int32s,
+    topics_to_move: Sequence[str],
+    current: dict[str, CurrentTopic],
+    rack_aware: bool,  # noqa: FBT001 - as above
+    _: Placer,
+    random: JavaRandom,
+    __: int,
+) -> Generated:
     """Generate a reassignment, as ``kafka-reassign-partitions --generate`` does."""
-
-    broker_list: Int32s
-    topics_to_move: tuple[str, ...]
-    current: dict[str, CurrentTopic] = field(repr=False)
-    rack_aware: bool = True
-
-    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
-        """See Command."""
-        given = self.cluster, self.broker_list, self.topics_to_move, self.current
-        proposal = propose(*given, random, rack_aware=self.rack_aware)
-        return Generated(
-            [
-                Placed(name, np.arange(len(replicas), dtype=np.int32), replicas)
-                for name, replicas in zip(proposal.topic_names, proposal.placements, strict=True)
-            ]
-        )
+    proposal = propose(cluster, broker_list, topics_to_move, current, random, rack_aware=rack_aware)
+    pairs = zip(proposal.topic_names, proposal.placements, strict=True)
+    return Generated([Placed(name, np.arange(len(replicas), dtype=np.int32), replicas) for name, replicas in pairs])

@@ -32,7 +32,6 @@ from service.decisions.rows import duplicates_in_rows, faults_of, longest_text, 
 from service.decisions.streams.question import (
     EDGE_BYTES,
     RACK_BYTES,
-    RackTraffic,
     Row,
     StreamsQuestion,
     has_strategy,
@@ -74,7 +73,7 @@ class StreamsAnswer:
 
     group : clients of a classic group are its members
     probing_rebalance : of a classic group: does another rebalance follow, since tasks wait for their state?
-    rack_traffic : where racks are taken into account
+    rack_traffic : see ``traffic_of``; None where racks are not taken into account
     """
 
     question: StreamsQuestion
@@ -84,7 +83,7 @@ class StreamsAnswer:
     assignment: StreamsAssignment
     movement: TaskMovement
     probing_rebalance: bool | None = None
-    rack_traffic: RackTraffic | None = None
+    rack_traffic: dict[str, int] | None = None
 
     @property
     def figures(self) -> Figures:

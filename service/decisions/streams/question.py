@@ -77,16 +77,6 @@ RACK_BYTES: Final = 4
 """Memory for each pair of a partition and a rack; there are no more racks of clients than clients."""
 
 
-@dataclass(frozen=True)
-class RackTraffic:
-    """Partitions that tasks read, and those among them without a replica in the rack of the client."""
-
-    active_partitions: int
-    active_cross_rack: int
-    standby_partitions: int
-    standby_cross_rack: int
-
-
 def has_strategy(question: StreamsQuestion) -> bool:
     """Is the group to take racks into account?"""
     return question.rack_aware_assignment_strategy not in (None, NO_STRATEGY)
@@ -134,17 +124,16 @@ def read_costs(question: StreamsQuestion, topology: StreamsTopology, numbers: Se
     return RackCosts(strategy, *costs, rack_of, rows, misses[SOURCES], misses[CHANGELOGS])
 
 
-def traffic_of(question: StreamsQuestion, group: ClientsGroup, costs: RackCosts) -> RackTraffic:
-    """What the assigned tasks read."""
-    partitions = {kind: _partitions(question, group.topology, kind) for kind in KINDS}
-
-    def read(kind: str, misses: Int32s, held: str) -> tuple[int, int]:
-        tasks = [(client, getattr(client, held)) for client in group.clients]
-        total = sum(int(partitions[kind][[costs.rows[task] for task in of_client]].sum()) for _, of_client in tasks)
-        return total, sum(costs.remote(client, of_client, misses) for client, of_client in tasks)
-
-    standby = read(CHANGELOGS, costs.changelogs, "standby") if question.num_standby_replicas else (0, 0)
-    return RackTraffic(*read(SOURCES, costs.sources, "active"), *standby)
+def traffic_of(question: StreamsQuestion, group: ClientsGroup, costs: RackCosts) -> dict[str, int]:
+    """Partitions that the assigned tasks read, and those among them without a replica in the rack of the client."""
+    traffic: dict[str, int] = {}
+    for role, kind, misses in (("active", SOURCES, costs.sources), ("standby", CHANGELOGS, costs.changelogs)):
+        tasks = [(client, getattr(client, role)) for client in group.clients if kind in _kinds(question)]
+        counts = _partitions(question, group.topology, kind)
+        read = sum(int(counts[[costs.rows[task] for task in of_client]].sum()) for _, of_client in tasks)
+        remote = sum(costs.remote(client, of_client, misses) for client, of_client in tasks)
+        traffic |= {f"{role}_partitions": read, f"{role}_cross_rack": remote}
+    return traffic
 
 
 def _partitions(question: StreamsQuestion, topology: StreamsTopology, kind: str) -> Int32s:
