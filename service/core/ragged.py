@@ -34,6 +34,15 @@ def taken(rows: Ragged, indices: npt.NDArray[Any]) -> Ragged:
     return Ragged(*_taken(rows.offsets, rows.values, indices.astype(np.int32, copy=False)))
 
 
+def changed(before: Ragged, after: Ragged) -> Bools:
+    """bool[rows], whose values, or whose order of them, is not the same."""
+    result: Bools = before.lengths() != after.lengths()
+    values = [rows.values[~result[rows.row_of_each_value()]] for rows in (before, after)]
+    rows = after.row_of_each_value()[~result[after.row_of_each_value()]]
+    result[rows[values[0] != values[1]]] = True
+    return result
+
+
 def first_repeat(rows: Ragged, columns: int) -> int:
     """The index of the first value that its row already has, or NONE.
 

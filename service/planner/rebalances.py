@@ -8,8 +8,8 @@ import numpy as np
 from service.core.assignors import Assignor
 from service.core.kernels import kernel
 from service.core.measures import Spread, occurrences, spread
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, distinct
-from service.core.ragged import claimed_once, taken, transposed
+from service.core.model import NONE, Assignment, Group, Int32s, Int64s, Ragged, distinct
+from service.core.ragged import changed, claimed_once, taken, transposed
 from service.planner.flows import Edges, cost, fill
 from service.planner.kinds import Claimed, Kinds, claims_of
 
@@ -309,13 +309,5 @@ class Differences:
 def differences(expected: Ragged, rows: Ragged, partitions_count: int) -> Differences:
     """The partitions whose members differ. expected, rows : Ragged member → partitions, each below partitions_count"""
     by_partition = [transposed(each, partitions_count) for each in (expected, rows)]
-    lengths = [each.lengths() for each in by_partition]
-    differ: Bools = lengths[0] != lengths[1]
-    same = np.flatnonzero(~differ & (lengths[0] > 0))
-    sizes = lengths[0][same]
-    inner = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    places = [np.repeat(each.offsets[same].astype(np.int64), sizes) + inner for each in by_partition]
-    unequal = by_partition[0].values[places[0]] != by_partition[1].values[places[1]]
-    differ[np.repeat(same, sizes)[unequal]] = True
-    partitions = np.flatnonzero(differ).astype(np.int32)
+    partitions = np.flatnonzero(changed(*by_partition)).astype(np.int32)
     return Differences(partitions, *(taken(each, partitions) for each in by_partition))

@@ -89,7 +89,7 @@ def classify(
     has_null, has_empty : do any records have no key, or an empty one? Partitioners may differ in what they do with these.
     only_kafka : exclude those of systems other than Kafka, and those that do not hash the record's key
     """
-    groups: dict[tuple[Any, ...], list[Partitioner]] = {}
+    groups: dict[tuple[Any, ...], tuple[HashingRule, list[Partitioner]]] = {}
     ignoring, excluded = [], []
     for partitioner in partitioners:
         rule = partitioner.hashing_rule
@@ -106,14 +106,10 @@ def classify(
         else:
             of_null = rule.null_hash if has_null else None
             of_empty = (rule.empty_as_null, rule.null_hash if rule.empty_as_null else None) if has_empty else None
-            groups.setdefault((rule.encoding.run, rule.hash, rule.sign, of_null, of_empty), []).append(partitioner)
-    return PartitionerClasses(tuple(_class(group) for group in groups.values()), tuple(ignoring), tuple(excluded))
-
-
-def _class(group: list[Partitioner]) -> PartitionerClass:
-    rule = group[0].hashing_rule
-    assert rule is not None  # noqa: S101 - classify has checked
-    return PartitionerClass(tuple(partitioner.name for partitioner in sorted(group, key=rank)), rule)
+            does = (rule.encoding.run, rule.hash, rule.sign, of_null, of_empty)
+            groups.setdefault(does, (rule, []))[1].append(partitioner)
+    classes = [PartitionerClass(tuple(each.name for each in sorted(group, key=rank)), rule) for rule, group in groups.values()]
+    return PartitionerClasses(tuple(classes), tuple(ignoring), tuple(excluded))
 
 
 def rank(partitioner: Partitioner) -> tuple[bool, bool]:

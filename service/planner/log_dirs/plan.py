@@ -14,7 +14,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from service.core.budget import check_time, seconds_left
+from service.core.budget import check_time
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.core.printable import first_few
@@ -75,8 +75,7 @@ def fewest_bytes(brokers: Brokers, placements: Placements, goal: Goal, effort: E
         np.concatenate([each, low / unit]),
         np.concatenate([each, high / unit]),
     )
-    solved = solve(formulas, nodes, seconds_left(), mip_rel_gap=0.0)
-    check_time()  # a program that the time has ended has no say in the answer
+    solved = solve(formulas, nodes, mip_rel_gap=0.0)
     effort.left -= _START + cells * int(solved.mip_node_count or 0)
     bound = solved.mip_dual_bound
     fewest = (

@@ -45,31 +45,35 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     copies : int64[partitions]   counts only plans in which each partition copies this number of replicas, the fewest that it
         could copy alone; None: counts all
     """
-    sizes, permits = placements.amounts(goal.balance).astype(np.float64), Permits.of(brokers, placements)
-    now = placements.replicas
-    rows = now.row_of_each_value()
-    factors = placements.replication_factors
-    at_home = permits.kept(now)
-    may_stay, stays = placements.excluded[rows] | at_home, that_stay(placements, at_home, copies)
-    kept_at_most = np.bincount(now.values[may_stay], sizes[rows[may_stay]], len(brokers))
-    fixed = np.bincount(now.values[stays], sizes[rows[stays]], len(brokers)).astype(np.float64)
-    free = placements.chosen()
-    settled = stays & ~placements.excluded[rows]
-    more = float((sizes[free] * factors[free]).sum() - sizes[rows[settled]].sum())
+    sizes = placements.amounts(goal.balance).astype(np.float64)
+    of_each = sizes[placements.replicas.row_of_each_value()]
     limits = brokers.capacity_bytes if goal.balance == "bytes" else brokers.max_replicas
-    most = np.where(limits != NO_LIMIT, limits, np.inf)
-    most = np.where(permits.receives.any(axis=0), most, np.minimum(most, kept_at_most))
-    return least_squares(brokers, fixed, more, most) * (1 - _ROUNDING)
+    fixed, most = fixed_and_most(brokers, placements, copies, (of_each, of_each), limits)
+    lengths = np.where(placements.excluded, placements.replicas.lengths(), placements.replication_factors)
+    return least_squares(brokers, fixed, float((sizes * lengths).sum() - fixed.sum()), most) * (1 - _ROUNDING)
 
 
-def that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) -> Bools:
-    """bool[replicas], those of now that no plan moves. at_home : those that may stay; copies : as of ``least_unevenness``"""
-    rows = placements.replicas.row_of_each_value()
-    stays: Bools = placements.excluded[rows]
+def fixed_and_most(
+    brokers: Brokers, placements: Placements, copies: Int64s | None, amounts: tuple[Float64s, Float64s], limits: Int64s
+) -> tuple[Float64s, Float64s]:
+    """float64[brokers] twice, what no plan takes from each broker, and the most that it may get, inf without a limit.
+
+    copies : as of ``least_unevenness``; limits : int64[brokers]
+    amounts : float64[replicas] twice, what each of now takes of its broker at least and at most
+    """
+    now, permits, excluded = placements.replicas, Permits.of(brokers, placements), placements.excluded
+    rows = now.row_of_each_value()
+    at_home = permits.kept(now)
+    stays = excluded[rows]
     if copies is not None:
         kept = np.bincount(rows[at_home], minlength=len(placements))
-        stays |= at_home & (kept == placements.replication_factors - copies)[rows]
-    return stays
+        stays = stays | (at_home & (kept == placements.replication_factors - copies)[rows])
+    fixed, kept_at_most = (
+        np.bincount(now.values[which], amount[which], len(brokers)).astype(np.float64)
+        for which, amount in zip((stays, excluded[rows] | at_home), amounts, strict=True)
+    )
+    most = np.where(limits != NO_LIMIT, limits, np.inf)
+    return fixed, np.where(permits.receives.any(axis=0), most, np.minimum(most, kept_at_most))
 
 
 def least_squares(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> float:

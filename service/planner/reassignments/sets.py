@@ -121,15 +121,6 @@ def _added(before_of: Int32s, before: Int32s, after_of: Int32s, after: Int32s) -
     return result
 
 
-def changed(before: Ragged, after: Ragged) -> Bools:
-    """bool[rows], whose values, or whose order of them, is not the same."""
-    result: Bools = before.lengths() != after.lengths()
-    values = [rows.values[~result[rows.row_of_each_value()]] for rows in (before, after)]
-    rows = after.row_of_each_value()[~result[after.row_of_each_value()]]
-    result[rows[values[0] != values[1]]] = True
-    return result
-
-
 def has_room(brokers: Brokers, placements: Placements, replicas: Ragged) -> bool:
     """Do all copies fit on the brokers before anything leaves them, so that no replica needs a detour?"""
     comes = added(placements.replicas, replicas)

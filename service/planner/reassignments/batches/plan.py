@@ -19,7 +19,7 @@ from service.core.budget import check_time
 from service.core.errors import Clash, Infeasible, InvalidQuestion, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.printable import counted
-from service.core.ragged import taken
+from service.core.ragged import changed, taken
 from service.planner.reassignments.batches.detours import fill_with_detours, keeps_rack_rule, with_rows
 from service.planner.reassignments.batches.schedule import (
     Batches,
@@ -34,7 +34,7 @@ from service.planner.reassignments.evenness import least_unevenness, unevenness
 from service.planner.reassignments.leaders import elect, first_of
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, bytes_on
 from service.planner.reassignments.plan import plan, with_resources
-from service.planner.reassignments.sets import Permits, added, changed, copied, in_sync_after
+from service.planner.reassignments.sets import Permits, added, copied, in_sync_after
 
 # A plan divided into batches.
 #

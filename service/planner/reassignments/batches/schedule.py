@@ -119,11 +119,7 @@ class Traffic:
             of_each = f"batch{'es' * (batches != 1)} of {pace.batch_seconds:g} s each"
             detail = f"Must be more than {besides:g}: {batches} {of_each} beside the copying."
             raise InvalidQuestion(detail, "limits", "duration_seconds")
-        low, high = 0, 1
-        while self.seconds(high, batches, pace).sum() > seconds and high < 2**62:
-            low, high = high, 2 * high
-        enough = range(low + 1, high)
-        return low + 1 + bisect_left(enough, True, key=lambda throttle: self.seconds(throttle, batches, pace).sum() <= seconds)
+        return 1 + bisect_left(range(1, 2**62), True, key=lambda rate: self.seconds(rate, batches, pace).sum() <= seconds)
 
     def timing(self, batches: int, pace: Pace, throttle: int | None, seconds: int | None) -> BatchTiming:
         """How long a number of batches takes at a throttle, and the throttle for a time. Raises InvalidQuestion."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.core.budget import check_time, seconds_left
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import taken
@@ -182,8 +181,7 @@ def pins_within(brokers: Brokers, placements: Placements, goal: Goal, tolerance:
     led_already = pairs_of(least, placements.topics[excluded], placements.replicas.firsts()[excluded])
     lacking = np.maximum(0, least.least - np.bincount(led_already[led_already != NONE], minlength=len(least.least)))
     leads = _leads(formulas, cell_of, pairs[cell_of], lacking, width)
-    solved = solve(leads, min(MOST_NODES, Effort().left // len(leads.costs)), seconds_left())
-    check_time()  # a program that the time has ended has no say in the answer
+    solved = solve(leads, min(MOST_NODES, Effort().left // len(leads.costs)))
     if solved.x is None:
         return None
     led = cell_of[np.round(solved.x[cells:]) > 0]

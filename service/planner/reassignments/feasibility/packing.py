@@ -122,8 +122,7 @@ def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, e
     inside = np.zeros(len(s.loads), np.bool_)
     inside[brokers] = True
     program = PackingProgram(s, space, partitions, brokers, inside)
-    chosen, proven, used = program.solve(nodes, seconds_left())
-    check_time()  # a program that the time has ended has no say in the answer
+    chosen, proven, used = program.solve(nodes)
     effort.left -= cells * (1 + used)
     if chosen is None:
         return IMPOSSIBLE if proven else UNKNOWN
@@ -150,20 +149,22 @@ class Formulas(NamedTuple):
     high: Float64s
 
 
-def solve(formulas: Formulas, nodes: int, seconds: float, **options: float) -> Any:
-    """What HiGHS says of the program. nodes : that it searches at most; seconds : after which it ends; options : of ``milp``"""
+def solve(formulas: Formulas, nodes: int, **options: float) -> Any:
+    """What HiGHS says of the program. nodes : that it searches at most; options : of ``milp``"""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - takes half a second, and is seldom needed
     from scipy.sparse import csr_array  # noqa: PLC0415
 
     costs, bounds, (columns, rows, values), low, high = formulas
     matrix = csr_array((values, (rows, columns)), shape=(len(low), len(costs)))
-    return milp(
+    solved = milp(
         costs,
         constraints=LinearConstraint(matrix, low, high),
         bounds=Bounds(*bounds),
         integrality=np.ones(len(costs)),
-        options={"node_limit": nodes, "time_limit": seconds + LATE, **options},
+        options={"node_limit": nodes, "time_limit": seconds_left() + LATE, **options},
     )
+    check_time()  # a program that the time has ended has no say in the answer
+    return solved
 
 
 class PackingProgram:
@@ -181,12 +182,9 @@ class PackingProgram:
         self._permitted = _permitted(s, partitions)[:, brokers]
         self._numbers = np.bincount(self._rows[here], minlength=len(partitions))
 
-    def solve(self, nodes: int, seconds: float) -> tuple[Bools | None, bool, int]:
-        """bool[partitions, brokers], or None; whether it is proven that there is none; the nodes that were searched.
-
-        seconds : after which it ends, for the answer is late then
-        """
-        shape, solved = (len(self._partitions), len(self._brokers)), solve(self.formulas(), nodes, seconds)
+    def solve(self, nodes: int) -> tuple[Bools | None, bool, int]:
+        """bool[partitions, brokers], or None; whether it is proven that there is none; the nodes that were searched."""
+        shape, solved = (len(self._partitions), len(self._brokers)), solve(self.formulas(), nodes)
         used = int(solved.mip_node_count or 0)
         if solved.x is None:
             return None, solved.status == 2, used

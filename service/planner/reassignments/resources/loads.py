@@ -17,9 +17,8 @@ import numpy as np
 
 from service.core.measures import Load, load_of
 from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
-from service.planner.reassignments.evenness import band, fewest_copied, least_squares, squares, that_stay
+from service.planner.reassignments.evenness import band, fewest_copied, fixed_and_most, least_squares, squares
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
-from service.planner.reassignments.sets import Permits
 
 LEADER_IN: Final = 0.7
 LEADER_OUT: Final = 0.15
@@ -158,27 +157,18 @@ def evenness_of_resources(
 ) -> tuple[ResourceEvenness, ...]:
     """The resources of the goal. replicas : leaders first; copies : as in ``least_unevenness``"""
     loads, now = Loads.of(brokers, placements, goal, replicas), placements.replicas
-    rows, excluded = now.row_of_each_value(), placements.excluded[now.row_of_each_value()]
-    usable, count = brokers.usable, len(brokers)
-    on_usable, permits = usable[now.values], Permits.of(brokers, placements)
-    at_home = permits.kept(now)
-    stays = that_stay(placements, at_home, copies) & on_usable
-    may_stay, receives = (at_home | excluded) & on_usable, permits.receives.any(axis=0)
-    leads = np.zeros(len(rows), np.bool_)
+    rows, usable = now.row_of_each_value(), brokers.usable
+    excluded, leads, found = placements.excluded[rows], np.zeros(len(rows), np.bool_), []
     leads[now.offsets[:-1]] = True
-    found = []
+    limits_of = {"bytes": brokers.capacity_bytes, "replicas": brokers.max_replicas}
     for name, part, totals in zip(loads.names, loads.parts, loads.totals.T, strict=True):
         # Of a partition that may change any replica may lead, so what stays takes at least the lesser of the two.
         leader, follower = (each[rows] for each in part)
         of_excluded = np.where(leads, leader, follower)
         least, most = (np.where(excluded, of_excluded, bound(leader, follower)) for bound in (np.minimum, np.maximum))
-        fixed, kept = (
-            np.bincount(now.values[which], taken[which], count).astype(np.float64)
-            for which, taken in ((stays, least), (may_stay, most))
-        )
-        limits = {"bytes": brokers.capacity_bytes, "replicas": brokers.max_replicas}.get(name, np.full(count, NO_LIMIT))
-        most_of_each = np.where(limits == NO_LIMIT, np.inf, limits)
-        most_of_each = np.where(receives, most_of_each, np.minimum(most_of_each, kept))
+        limits = limits_of.get(name, np.full(len(brokers), NO_LIMIT))
+        fixed, most_of_each = fixed_and_most(brokers, placements, copies, (least, most), limits)
+        fixed = np.where(usable, fixed, 0.0)
         more = max(0.0, float(totals[usable].sum() - fixed.sum()))
         value = squares(brokers, totals)
         if name in COUNTS:
