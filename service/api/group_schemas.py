@@ -19,7 +19,7 @@ from service.decisions.groups.rows import MAX_COMBINATIONS, MEMBER, TOPIC, TOPIC
 from service.decisions.rows import NAME
 from service.http import fields
 from service.http.fields import INT32, INT64, Bool, Int, Name, Number, Subject, TopicName
-from service.http.forms import price_per_gb_field, topic_of_a_snapshot
+from service.http.forms import PRICE_PER_GB, topic_of_a_snapshot
 from service.http.json import arrays
 from service.http.json.arrays import IntegerLists
 from service.http.json.codec import loads
@@ -182,21 +182,16 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
     return {**given, "topics": topics, "members": members}
 
 
-def client_field() -> fields.String:
-    """``client``."""
-    return fields.String(
-        "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
-        "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
-        load_default=None,
-        example="java",
-    )
+CLIENT: Final = fields.String(
+    "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
+    "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
+    load_default=None,
+    example="java",
+)
 
-
-def client_version_field() -> fields.String:
-    """``client_version``."""
-    return fields.String(
-        "the release of that library; GET /v1/assignors lists those compared. Absent: the newest of them", load_default=None
-    )
+CLIENT_VERSION: Final = fields.String(
+    "the release of that library; GET /v1/assignors lists those compared. Absent: the newest of them", load_default=None
+)
 
 
 class ExpectedSchema(Schema):
@@ -237,8 +232,8 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         example="range",
     )
-    client = client_field()
-    client_version = client_version_field()
+    client = CLIENT
+    client_version = CLIENT_VERSION
     balance_racks = Bool("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false", load_default=None)
     group_id = Subject("group")
     topics = topics_field()
@@ -284,7 +279,7 @@ class GroupAssignmentSchema(Schema):
         maximum=INT64,
         load_default=None,
     )
-    price_per_gb = price_per_gb_field()
+    price_per_gb = PRICE_PER_GB
 
     def load(self, data: Any, **options: Any) -> Any:
         """The question of a body, which may be of another family (ELSEWHERE)."""

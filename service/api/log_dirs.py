@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
-from service.api.reassignment_schemas import PATTERNS, PacedSchema, PlacedTopicSchema
+from service.api.reassignment_schemas import PATTERNS, PacedSchema, placed_topics
 from service.api.reassignments import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, plan_document
 from service.core.measures import spread
 from service.core.ragged import taken
@@ -30,7 +30,7 @@ from service.decisions.log_dirs import (
     moves_table,
     plain_disk_brokers,
 )
-from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
+from service.decisions.reassignments.rows import MOST_BYTES
 from service.http import fields
 from service.http.fields import INT64, Bool, Int, Name, Number, TopicName
 from service.http.forms import (
@@ -138,13 +138,9 @@ class LogDirQuestionSchema(Schema):
         "`log_dirs` of a snapshot; each broker is planned independently",
         required=True,
     )
-    topics = Rows(
-        PlacedTopicSchema,
-        PLACED_TOPIC,
-        plain_placed_topics,
+    topics = placed_topics(
         "the current placement, which `kafka-reassign-partitions` needs besides the directories. Replicas of partitions that "
-        "it does not have on their broker stay where they are. `partition_bytes` are not used",
-        required=True,
+        "it does not have on their broker stay where they are. `partition_bytes` are not used"
     )
     included_topics = Array(
         TopicName(),
@@ -360,7 +356,14 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
     return {
         **plan_document(answer),
         "moves": {"replicas": len(plan.moves), "bytes": copied, "lower_bound": bound, "gap": _gap(copied, bound)},
-        "brokers": _brokers(answer),
+        "brokers": {
+            "broker_ids": cluster.log_dirs.broker_ids,
+            "bytes": plan.copied,
+            "lower_bounds": plan.lower_bound,
+            "skews_before": answer.usage[0].skews(),
+            "skews_after": answer.usage[1].skews(),
+            "evenness_gaps": plan.evenness_gaps(),
+        },
         "outside_tolerance": None if question.goal.tolerance is None else _outside(answer),
         "reassignment": texts.reassignment(every, every.targets),
         "rollback": texts.reassignment(every, every.sources),
@@ -374,18 +377,6 @@ def _gap(copied: int, bound: int) -> float | None:
     if copied <= bound:
         return 0.0
     return (copied - bound) / bound if bound else None
-
-
-def _brokers(answer: LogDirAnswer) -> dict[str, Any]:
-    plan, (before, after) = answer.plan, answer.usage
-    return {
-        "broker_ids": answer.cluster.log_dirs.broker_ids,
-        "bytes": plan.copied,
-        "lower_bounds": plan.lower_bound,
-        "skews_before": before.skews(),
-        "skews_after": after.skews(),
-        "evenness_gaps": plan.evenness_gaps(),
-    }
 
 
 def _outside(answer: LogDirAnswer) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from service.decisions.rebalances.question import POLL_MS
 from service.decisions.rows import columns
 from service.http import fields
 from service.http.fields import INT64, Bool, Int, Number
-from service.http.forms import AnswerSchema, Form, ImplementationSchema, Operation, ZoneTrafficSchema, price_per_gb_field
+from service.http.forms import PRICE_PER_GB, AnswerSchema, Form, ImplementationSchema, Operation, ZoneTrafficSchema
 from service.http.lists import Array
 from service.planner.member_counts import RELEASE, MembersLoad, Scaling, Trigger
 
@@ -106,7 +106,7 @@ class MemberCountPlansSchema(Schema):
         maximum=MOST_MEMBERS,
         load_default=1,
     )
-    price_per_gb = price_per_gb_field()
+    price_per_gb = PRICE_PER_GB
     standstill = Bool(
         "whether to simulate how long partitions have no reader until the group has each number of members", load_default=True
     )

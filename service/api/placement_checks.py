@@ -12,21 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
+from service.api.reassignment_schemas import placed_topics, target_brokers
 from service.core.budget import Budget, Figures
 from service.core.kafka_versions import LATEST
 from service.core.measures import load_of
 from service.core.model import NONE
-from service.decisions.reassignments.rows import (
-    PLACED_TOPIC,
-    TARGET_BROKER,
-    plain_placed_topics,
-    plain_target_brokers,
-    read_current,
-)
+from service.decisions.reassignments.rows import read_current
 from service.http import fields
 from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
-from service.http.lists import Rows
 from service.planner.placement_checks import SEVERITIES, CheckFinding, PlacementCheck, check_placements, conclusion, warnings
 
 
@@ -71,19 +64,9 @@ class PlacementCheckSchema(QuestionSchema):
 
     asks = CheckQuestion
     kafka_version = KafkaVersion(description=OF_BROKERS)
-    brokers = Rows(
-        TargetBrokerSchema,
-        TARGET_BROKER,
-        plain_target_brokers,
-        "the cluster, as for /v1/reassignments; only `rack_id` and `fenced` matter",
-        required=True,
-    )
-    topics = Rows(
-        PlacedTopicSchema,
-        PLACED_TOPIC,
-        plain_placed_topics,
-        "where the replicas are, as for /v1/reassignments, with `leader`, `in_sync_replicas` and `min_insync_replicas`",
-        required=True,
+    brokers = target_brokers("the cluster, as for /v1/reassignments; only `rack_id` and `fenced` matter")
+    topics = placed_topics(
+        "where the replicas are, as for /v1/reassignments, with `leader`, `in_sync_replicas` and `min_insync_replicas`"
     )
 
 

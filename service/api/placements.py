@@ -13,7 +13,7 @@ import pyarrow as pa
 from marshmallow import Schema, validate
 
 from service.core.kafka_versions import LATEST
-from service.core.model import Cluster, Int32s, Ragged
+from service.core.model import Cluster, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.decisions.placements.answer import (
     BROKER,
@@ -29,7 +29,9 @@ from service.decisions.rows import NAME, plain_brokers
 from service.http import fields
 from service.http.fields import INT64, Bool, Int, Name, Number, TopicName
 from service.http.forms import (
+    ACCEPTED_RACKS,
     PLACED_TRAFFIC,
+    PRICE_PER_GB,
     AnswerSchema,
     BrokerLoadSchema,
     ExplainSchema,
@@ -40,9 +42,7 @@ from service.http.forms import (
     RackLoadSchema,
     ReassignmentSchema,
     ZoneTrafficSchema,
-    accepted_racks_field,
     load_documents,
-    price_per_gb_field,
     reassignment,
     row_of_a_snapshot,
 )
@@ -146,8 +146,8 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     bytes_per_second = Number(
         "written to the placed partitions in total, the same to each: for `zone_traffic`", zero=True, example=1_000_000
     )
-    price_per_gb = price_per_gb_field()
-    racks = accepted_racks_field()
+    price_per_gb = PRICE_PER_GB
+    racks = ACCEPTED_RACKS
     rack_aware = Bool("kafka-reassign-generate: false is `--disable-rack-aware`; default true")
 
 
@@ -232,22 +232,18 @@ def table(answer: PlacementAnswer) -> pa.Table:
     """The columns topic_name, partition_id and replicas, a row for each partition."""
     placed = answer.outcome.placed
     topic = np.repeat(np.arange(len(placed), dtype=np.int32), [len(each.partition_ids) for each in placed])
-    replicas = [_rows(answer.cluster, each) for each in placed]
-    empty = pa.array([], pa.list_(pa.int32()))
-    lists = pa.concat_arrays([pa.ListArray.from_arrays(pa.array(o, pa.int32()), pa.array(v)) for o, v in replicas] or [empty])
+    lists = [pa.array([], pa.list_(pa.int32()))]
+    for each in placed:
+        count, factor = each.replicas.shape
+        offsets = np.arange(count + 1, dtype=np.int32) * np.int32(factor)
+        lists.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(answer.cluster.broker_ids[each.replicas].ravel())))
     return pa.table(
         {
             "topic_name": pa.DictionaryArray.from_arrays(pa.array(topic), pa.array([each.topic_name for each in placed], NAME)),
             "partition_id": pa.array(np.concatenate([each.partition_ids for each in placed] or [np.empty(0, np.int32)])),
-            "replicas": lists,
+            "replicas": pa.concat_arrays(lists),
         }
     )
-
-
-def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
-    """The broker ids of a placement as offsets and values."""
-    partitions, factor = placed.replicas.shape
-    return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
 
 
 def _outcome(cluster: Cluster, outcome: CommandResult) -> dict[str, Any]:
@@ -307,16 +303,15 @@ def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: b
 
     log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
     """
-    texts = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
+    texts = []
+    for topic in placed:
+        count, factor = topic.replicas.shape
+        if count:
+            after = b'],"log_dirs":[' + b",".join([b'"any"'] * factor) + b"]}" if log_dirs else b"]}"
+            before = b'{"topic":%s,"partition":' % dumps(topic.topic_name)
+            texts.append(rows(count, *_opened(cluster, topic, before), Part([after])))
     commas = chain.from_iterable((b",", *text.pieces) for text in texts)
     return reassignment(LongText(islice(commas, 1, None), max(0, sum(1 + text.size for text in texts) - 1), exact=True))
-
-
-def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> LongText:
-    count, factor = placed.replicas.shape
-    after = b'],"log_dirs":[' + b",".join([b'"any"'] * factor) + b"]}" if log_dirs else b"]}"
-    before = b'{"topic":%s,"partition":' % dumps(placed.topic_name)
-    return rows(count, *_opened(cluster, placed, before), Part([after]))
 
 
 def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part]:

@@ -12,21 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from marshmallow import Schema, post_load
 
-from service.api.reassignment_schemas import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
+from service.api.reassignment_schemas import KafkaReassignmentSchema, placed_topics, target_brokers
 from service.core.budget import Budget, Figures
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Ragged, indices_in
-from service.decisions.reassignments.rows import (
-    PLACED_TOPIC,
-    TARGET_BROKER,
-    plain_placed_topics,
-    plain_target_brokers,
-    read_current,
-    room_for,
-)
+from service.decisions.reassignments.rows import read_current, room_for
 from service.http import fields
-from service.http.forms import OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation, accepted_racks_field
-from service.http.lists import Rows
+from service.http.forms import ACCEPTED_RACKS, OF_BROKERS, AnswerSchema, Form, KafkaVersion, Operation
 from service.planner.reassignments.lint import LintFinding, Reassigned, conclusion, lint
 from service.planner.reassignments.model import Brokers, Placements, rackless
 
@@ -101,12 +93,10 @@ class ReassignmentLintSchema(Schema):
     """A reassignment, and the cluster that it is for."""
 
     kafka_version = KafkaVersion(description=OF_BROKERS)
-    brokers = Rows(
-        TargetBrokerSchema, TARGET_BROKER, plain_target_brokers, "the cluster, as for /v1/reassignments", required=True
-    )
-    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, "the current placement", required=True)
+    brokers = target_brokers("the cluster, as for /v1/reassignments")
+    topics = placed_topics("the current placement")
     reassignment = fields.Nested(KafkaReassignmentSchema, "Kafka's reassignment JSON", required=True)
-    racks = accepted_racks_field()
+    racks = ACCEPTED_RACKS
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:

@@ -125,6 +125,16 @@ class PlacedTopicSchema(Schema):
     )
 
 
+def target_brokers(text: str) -> Rows:
+    """A body's ``brokers``, as they are to be."""
+    return Rows(TargetBrokerSchema, TARGET_BROKER, plain_target_brokers, text, required=True)
+
+
+def placed_topics(text: str, *, required: bool = True) -> Rows:
+    """A body's ``topics``, as they are placed."""
+    return Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, text, required=required)
+
+
 class ReassignedPartitionSchema(Schema):
     """A partition as ``kafka-reassign-partitions`` writes it."""
 
@@ -260,14 +270,10 @@ class ReassignmentQuestionSchema(Schema):
         maximum=LARGEST_FACTOR,
         load_default=None,
     )
-    brokers = Rows(
-        TargetBrokerSchema,
-        TARGET_BROKER,
-        plain_target_brokers,
-        "the cluster as it should be; a broker that only placements mention is gone, and its replicas move to other brokers",
-        required=True,
+    brokers = target_brokers(
+        "the cluster as it should be; a broker that only placements mention is gone, and its replicas move to other brokers"
     )
-    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, "the current placement")
+    topics = placed_topics("the current placement", required=False)
     reassignment = fields.Nested(
         KafkaReassignmentSchema, "the current placement as Kafka's reassignment JSON, instead of `topics`"
     )

@@ -5,10 +5,10 @@ from typing import Any, Final
 from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from service.api.group_schemas import (
+    CLIENT,
+    CLIENT_VERSION,
     MemberSchema,
     TopicSchema,
-    client_field,
-    client_version_field,
     members_field,
     topics_field,
 )
@@ -16,7 +16,7 @@ from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.http import fields
 from service.http.fields import INT64, Bool, Int, Name, Number, Subject, TopicName
-from service.http.forms import KafkaVersion, QuestionSchema, price_per_gb_field
+from service.http.forms import PRICE_PER_GB, KafkaVersion, QuestionSchema
 from service.http.lists import Array
 
 LATEST_MS: Final = 10**12
@@ -138,14 +138,12 @@ class EventSchema(Schema):
             raise ValidationError(faults)
 
 
-def rebalance_protocol_field() -> fields.String:
-    """How the clients of ``balanced`` carry it out."""
-    return fields.String(
-        "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
-        "cooperative. Other assignors have only one of these",
-        load_default=None,
-        validate=validate.OneOf(REBALANCE_PROTOCOLS),
-    )
+REBALANCE_PROTOCOL: Final = fields.String(
+    "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
+    "cooperative. Other assignors have only one of these",
+    load_default=None,
+    validate=validate.OneOf(REBALANCE_PROTOCOLS),
+)
 
 
 class VariantSchema(Schema):
@@ -153,7 +151,7 @@ class VariantSchema(Schema):
 
     group_protocol = fields.String("Absent: as in the body", load_default=None, example="consumer")
     assignor = fields.String("Absent: as in the body, or for another protocol its default", load_default=None)
-    rebalance_protocol = rebalance_protocol_field()
+    rebalance_protocol = REBALANCE_PROTOCOL
     static = Bool(
         "whether all members have an instance_id (derived from their member_id), or none. Absent: as in the body",
         load_default=None,
@@ -168,13 +166,13 @@ class GroupRebalancesSchema(QuestionSchema):
     kafka_version = KafkaVersion("4.3.1")
     group_protocol = fields.String("classic, consumer or share. Absent: classic", load_default=None, example="classic")
     assignor = fields.String("as in /v1/group-assignments", load_default=None, example="cooperative-sticky")
-    rebalance_protocol = rebalance_protocol_field()
-    client = client_field()
-    client_version = client_version_field()
+    rebalance_protocol = REBALANCE_PROTOCOL
+    client = CLIENT
+    client_version = CLIENT_VERSION
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
-    price_per_gb = price_per_gb_field()
+    price_per_gb = PRICE_PER_GB
     random_seed = Int("of the ids that new and restarted members draw; default 0", minimum=0, maximum=INT64, load_default=None)
     timing = fields.Nested(TimingSchema, load_default=lambda: TimingSchema().load({}))
     events = Array(

@@ -15,9 +15,9 @@ from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Cluster, Int32s, Int64s, indices_in, offsets_of
 from service.decisions.reassignments.answer import reasons_of
 from service.decisions.reassignments.question import faults_of_limits, parts_of, plan_id
-from service.decisions.reassignments.rows import MOST_BYTES, check_topic_names, read_placements
+from service.decisions.reassignments.rows import MOST_BYTES, read_placements
 from service.decisions.reassignments.selection import excluded_topics
-from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_column, faults_of, in_range, plain_names, raise_all
+from service.decisions.rows import LONGEST_TOPIC_NAME, NAME, duplicates_in_column, in_range, plain_names, raise_all
 from service.planner.log_dirs.effects import conclusion, effects, warnings
 from service.planner.log_dirs.model import REASONS, DirMoves, DirReplicas, DirUsage, LogDirPlan, LogDirs
 from service.planner.log_dirs.plan import plan_log_dirs
@@ -89,12 +89,8 @@ class DirRows(NamedTuple):
         return "brokers", broker, "log_dirs", inner[0], "replicas", inner[1]
 
 
-def check_dir_rows(rows: DirRows) -> None:
-    """Raise InvalidQuestion for brokers and paths that are listed twice, and for sizes that are not one for each partition."""
-    raise_all(chain(_duplicates(rows), _wrong_sizes(rows)))
-
-
-def _duplicates(rows: DirRows) -> Iterator[InvalidQuestion]:
+def _row_faults(rows: DirRows) -> Iterator[InvalidQuestion]:
+    """Brokers and paths that are listed twice, and sizes that are not one for each partition."""
     yield from duplicates_in_column("brokers", rows.brokers, "broker_id")
     paths = pc.dictionary_encode(rows.dirs.field("log_dir"))
     brokers = np.repeat(np.arange(len(rows.brokers)), np.diff(rows.dir_offsets))
@@ -104,9 +100,6 @@ def _duplicates(rows: DirRows) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion(
             f"Duplicate log_dir {paths[row].as_py()!r}.", "brokers", int(brokers[row]), "log_dirs", at, "log_dir"
         )
-
-
-def _wrong_sizes(rows: DirRows) -> Iterator[InvalidQuestion]:
     counts = np.diff(rows.replica_offsets)
     sizes = np.array(pc.list_value_length(rows.topics.field("partition_bytes")), np.int64)
     for row in np.flatnonzero(sizes != counts)[:MAX_ERRORS].tolist():
@@ -152,7 +145,8 @@ def read_dir_replicas(rows: DirRows, placements: Placements, broker_ids: Int32s)
     _check_once(rows, row, np.lexsort((np.arange(len(ids)), ids, topics, broker)), (broker, topics, ids))
     index_in = pc.index_in(names.dictionary, value_set=pa.array(placements.topic_names, NAME))
     known = np.array(pc.fill_null(index_in, NONE), np.int64)
-    partitions = _partitions(known[topics], ids, placements)
+    both = placements.topics.astype(np.int64) * 2**31 + placements.partition_ids
+    partitions = indices_in(both, known[topics] * 2**31 + ids)
     holders = np.searchsorted(broker_ids, np.array(rows.brokers.field("broker_id"), np.int32))[broker]
     replicas, count = placements.replicas, len(broker_ids)
     keys = replicas.row_of_each_value().astype(np.int64) * count + replicas.values
@@ -172,11 +166,6 @@ def _check_once(rows: DirRows, row: Int64s, order: Int64s, columns: tuple[Int32s
         inner = at - int(rows.replica_offsets[topic])
         detail = f"The broker has a replica of {name}-{partition_id} already."
         raise InvalidQuestion(detail, *rows.place(topic), "partition_ids", inner)
-
-
-def _partitions(topics: Int64s, ids: Int32s, placements: Placements) -> Int32s:
-    """int32[replicas], the partition of each, NONE if there is none. topics : int64[replicas], NONE for unknown ones"""
-    return indices_in(placements.topics.astype(np.int64) * 2**31 + placements.partition_ids, topics * 2**31 + ids)
 
 
 @dataclass(frozen=True)
@@ -237,7 +226,7 @@ def read(question: LogDirQuestion, budget: Budget) -> DirCluster:
     """The directories and replicas of a question. Raises InvalidQuestion with all faults, LimitExceeded; reserves memory."""
     rows, topics = DirRows.of(question.brokers), question.topics
     _check_size(rows, topics, budget)
-    raise_all(faults_of(lambda: check_dir_rows(rows), lambda: check_topic_names(topics)))
+    raise_all(chain(_row_faults(rows), duplicates_in_column("topics", topics, "topic_name")))
     excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included_topics, question.excluded_topics, budget)
     mentioned = np.array(topics.field("placements").flatten().field("replicas").flatten(), np.int32)
     broker_ids = np.union1d(np.array(rows.brokers.field("broker_id"), np.int32), mentioned).astype(np.int32)

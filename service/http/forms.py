@@ -244,17 +244,18 @@ PLACED_TRAFFIC: Final = (
 """What it is of a placement."""
 
 
-def accepted_racks_field() -> fields.String:
-    """A body's word that racks are not known."""
-    text = f"`{UNKNOWN_RACKS}`: no broker has a rack, and the answer need not say so"
-    return fields.String(text, validate=validate.OneOf([UNKNOWN_RACKS]))
+ACCEPTED_RACKS: Final = fields.String(
+    f"`{UNKNOWN_RACKS}`: no broker has a rack, and the answer need not say so", validate=validate.OneOf([UNKNOWN_RACKS])
+)
+"""A body's word that racks are not known."""
 
-
-def price_per_gb_field() -> Number:
-    """The body's ``price_per_gb``."""
-    text = "the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`"
-    return Number(text, zero=True, load_default=None, example=0.02)
-
+PRICE_PER_GB: Final = Number(
+    "the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`",
+    zero=True,
+    load_default=None,
+    example=0.02,
+)
+"""A body's ``price_per_gb``."""
 
 PARAMETER: Final = "detail=full"
 """Adds the figures that few callers need."""

@@ -241,7 +241,9 @@ def told(
         None if second is None or comparison is None else _differences(comparison.expected, second.group, second.outcome),
         [
             *capacity_warnings(question),
-            *_warnings(assignor, first),
+            *warnings(group, by_load=outcome.assignment.certificate is not None),
+            *(assignor.warnings(group) if assignor.warnings else ()),
+            *(() if outcome.assignment.left_open is None else (outcome.assignment.left_open.warning,)),
             *(() if runs is None else (runs.sentence,)),
             *read_nearby(crossing),
         ],
@@ -249,15 +251,6 @@ def told(
         traffic,
         runs,
     )
-
-
-def _warnings(assignor: Assignor, first: Assigned) -> list[str]:
-    left_open = first.outcome.assignment.left_open
-    return [
-        *warnings(first.group, by_load=first.outcome.assignment.certificate is not None),
-        *(assignor.warnings(first.group) if assignor.warnings else ()),
-        *(() if left_open is None else (left_open.warning,)),
-    ]
 
 
 def _moves(question: GroupQuestion, first: Assigned, budget: Budget) -> Moves | None:

@@ -27,7 +27,6 @@ from service.decisions.member_counts.question import (
     MemberCountsQuestion,
     Plans,
     Standstill,
-    as_it_is,
     faults,
     judged_plans,
     lags_of,
@@ -118,6 +117,8 @@ class Policy:
 
 def policies(question: MemberCountsQuestion) -> tuple[Policy, ...]:
     """What KEDA chooses with each option, for the topics' lag, or else for their weights, rounded down."""
+    if not question.is_weighted or question.group.protocol == "share":
+        return ()
     lags = _lags(question)
     return tuple(_policy(question, lags, option) for option in OPTIONS)
 
@@ -221,7 +222,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     own = found[0]
     partitions, current = partitions_total(question.group.topics), len(question.group.members)
     planned, counts = _counts(question, partitions)
-    chosen = policies(question) if question.is_weighted and question.group.protocol != "share" else ()
+    chosen = policies(question)
     beside = sorted({each.members_count for each in chosen if 0 < each.members_count <= max(MOST_PLANS, counts[-1])} - {*counts})
     _reserve(question, [*counts, *beside], budget)
     everyone = extended(question.group, max(*counts, *beside, current))
@@ -236,7 +237,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     if group.topics.offsets is not None:
         group = replace(group, topics=replace(group.topics, weights=lags.loads.most, unknown=lags.endless))
     several = [(each, planning(group, counts=counts, assignor=each)) for each in _assignors(question, own, len(counts))]
-    standing, notes = _standstills(question, present, further, several, budget)
+    standing, notes = standstills(question, present, further, several, budget)
     assignor, made = several[0]
     loads = {each.members_count: each.load for each in (*made, *planning(group, counts=beside, assignor=assignor))}
     now = group.first_members(current)
@@ -356,18 +357,6 @@ def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int) 
     even = GROUP_PROTOCOLS[question.group.protocol][BALANCED].at(question.group.version)
     even = replace(even, run=partial(even.run, glance=Glance(MOST_STEPS // plans_count, MOST_NODES // plans_count)))
     return [even] if own.name == BALANCED else [own, even]
-
-
-def _standstills(
-    question: MemberCountsQuestion,
-    present: pa.StructArray,
-    further: pa.StructArray,
-    several: list[tuple[Assignor, list[MembersPlan]]],
-    budget: Budget,
-) -> tuple[list[dict[int, Standstill]], list[str]]:
-    if not question.standstill or not len(present):
-        return [{} for _ in several], []
-    return standstills(as_it_is(question, present, several[0][0].name), further, several, budget)
 
 
 def _left_open(own: list[MembersPlan]) -> list[str]:

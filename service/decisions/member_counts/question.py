@@ -177,7 +177,8 @@ class Standstill:
 
 
 def standstills(
-    question: RebalancesQuestion,
+    question: MemberCountsQuestion,
+    present: pa.StructArray,
     further: pa.StructArray,
     several: Sequence[tuple[Assignor, Sequence[MembersPlan]]],
     budget: Budget,
@@ -185,16 +186,18 @@ def standstills(
     """For each assignor and its plans, number of members → standstill, of those that were simulated; and what to know of them.
 
     several : the assignors keep the time by themselves
-    question : of ``as_it_is``; further : the members that come when the group grows
+    present : the members of now, with what they own; further : those that come when the group grows
     """
     found: list[dict[int, Standstill]] = [{} for _ in several]
+    if not question.standstill or not len(present):
+        return found, []
     try:
-        timeline = read_timeline(question, "totals", 0)
+        timeline = read_timeline(as_it_is(question, present, several[0][0].name), "totals", 0)
     except InvalidQuestion as fault:
         return found, [f"idle_partition_ms is not known, because the group is not stable: {fault.detail}"]
     if timeline.group.capacities is not None:
         return found, ["idle_partition_ms is not known, because a simulation treats all members alike, whatever their capacity."]
-    now = len(question.members)
+    now = len(present)
     wanted = sorted(
         (not plan.gains, plan.members_count, which, plan.moved) for which, (_, plans) in enumerate(several) for plan in plans
     )

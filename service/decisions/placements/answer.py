@@ -104,17 +104,6 @@ def check_brokers(cluster: Cluster, replicas: int, budget: Budget) -> None:
     budget.check("max_assignment_cells", 10 * replicas * passed_over, what, "brokers")
 
 
-def read_load(brokers: pa.StructArray, current: pa.StructArray | None, cluster: Cluster) -> BrokerLoad:
-    """What the brokers have already. current : rows of type CURRENT, replicas on unknown brokers do not count; None: nothing"""
-    weights = np.array(pc.fill_null(brokers.field("weight"), 1.0), np.float64)
-    nothing = np.zeros(len(cluster), np.int64)
-    if current is None:
-        return BrokerLoad(weights, nothing, nothing)
-    _, placement = read_placement(current, cluster)
-    load = load_of(cluster, placement)
-    return BrokerLoad(weights, load.replicas, load.leaders)
-
-
 UNNAMED: Final = "topic"
 """The name in ``reassignment`` of a topic that the question does not name."""
 
@@ -214,20 +203,14 @@ class QuestionForm:
     read: Callable[[dict[str, Any], Placer, str, Budget], tuple[Cluster, Command]]
 
 
-def _read_topic(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
-    request = _placement_request(given, version)
-    cluster, name = _loaded_cluster(given, placer), given.get("topic_name", UNNAMED)
-    _check_size(cluster, [(name, request.partitions_count, request.replication_factor)], "partitions_count", budget)
-    return cluster, partial(create, cluster, [(name, request)], True)
-
-
 def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
-    requests = [(topic["topic_name"], _placement_request(topic, version)) for topic in given["topics"]]
+    alone = "topics" not in given
+    topics = [{"topic_name": UNNAMED, **given}] if alone else given["topics"]
+    requests = [(topic["topic_name"], _placement_request(topic, version)) for topic in topics]
     cluster = _loaded_cluster(given, placer)
-    _check_size(
-        cluster, [(name, request.partitions_count, request.replication_factor) for name, request in requests], "topics", budget
-    )
-    return cluster, partial(create, cluster, requests, False)
+    sizes = [(request.partitions_count, request.replication_factor) for _, request in requests]
+    _check_size(cluster, sizes, "partitions_count" if alone else "topics", budget)
+    return cluster, partial(create, cluster, requests, alone)
 
 
 def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
@@ -243,7 +226,7 @@ def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Bud
                 factor = default_factor if topic.replication_factor == DEFAULT else topic.replication_factor
                 factors.setdefault(topic.topic_name, factor)
             count = default_count if topic.partitions_count == DEFAULT else topic.partitions_count
-            sizes.append((topic.topic_name, count, factors.get(topic.topic_name, 0)))
+            sizes.append((count, factors.get(topic.topic_name, 0)))
     cluster = read_cluster(uncordoned(given["brokers"]))
     _check_size(cluster, sizes, "operations", budget)
     return cluster, partial(operate, cluster, operations, (default_count, default_factor), version)
@@ -261,8 +244,8 @@ def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) 
         name: CurrentTopic(ids[order[bounds[i] : bounds[i + 1]]], factors[order[bounds[i] : bounds[i + 1]]])
         for i, name in enumerate(names.dictionary.to_pylist())
     }
-    cluster, longest = read_cluster(given["cluster_brokers"]), max(current, key=len, default="")
-    _check_size(cluster, [(longest, len(ids), int(factors.max(initial=0)))], "current_assignments", budget)
+    cluster = read_cluster(given["cluster_brokers"])
+    _check_size(cluster, [(len(ids), int(factors.max(initial=0)))], "current_assignments", budget)
     broker_list = np.array(given["broker_list"], np.int32)
     return cluster, partial(generate, cluster, broker_list, given["topics_to_move"], current, given.get("rack_aware", True))
 
@@ -287,7 +270,7 @@ FORMS: Final = (
         "partitions_count",
         frozenset({"brokers", "partitions_count", "replication_factor"}),
         _OF_A_TOPIC | {"topic_name", "current_assignments"},
-        _read_topic,
+        _read_topics,
     ),
 )
 """The first whose field the body has, or the last that the placer supports, is the form of a body."""
@@ -308,11 +291,19 @@ def _form(given: dict[str, Any], placer: Placer) -> QuestionForm:
 
 def _loaded_cluster(given: dict[str, Any], placer: Placer) -> Cluster:
     """The brokers, with what they have already if the placer looks at it. Raises InvalidQuestion if it does not, but is given."""
-    brokers, current = given["brokers"], given.get("current_assignments")
-    raise_all(_unsupported(brokers, current, placer))
-    brokers = uncordoned(brokers)
+    current = given.get("current_assignments")
+    raise_all(_unsupported(given["brokers"], current, placer))
+    brokers = uncordoned(given["brokers"])
     cluster = read_cluster(brokers)
-    return replace(cluster, known_load=read_load(brokers, current, cluster)) if "weight" in placer.options else cluster
+    if "weight" not in placer.options:
+        return cluster
+    weights = np.array(pc.fill_null(brokers.field("weight"), 1.0), np.float64)
+    nothing = np.zeros(len(cluster), np.int64)
+    known = BrokerLoad(weights, nothing, nothing)
+    if current is not None:  # replicas on unknown brokers do not count
+        load = load_of(cluster, read_placement(current, cluster)[1])
+        known = BrokerLoad(weights, load.replicas, load.leaders)
+    return replace(cluster, known_load=known)
 
 
 def _unsupported(brokers: pa.StructArray, current: pa.StructArray | None, placer: Placer) -> Iterator[InvalidQuestion]:
@@ -348,12 +339,12 @@ def _placement_request(topic: Topic, version: str) -> PlacementRequest:
     )
 
 
-def _check_size(cluster: Cluster, topics: Iterable[tuple[str, int, int]], field: str, budget: Budget) -> None:
+def _check_size(cluster: Cluster, topics: Iterable[tuple[int, int]], field: str, budget: Budget) -> None:
     """Raise LimitExceeded for more partitions × replicas than allowed, and reserve the memory of the placement's arrays.
 
-    topics : of each the name, the number of partitions, and the replication factor
+    topics : of each the number of partitions, and the replication factor
     """
-    sizes = [(max(0, count), max(1, factor)) for _, count, factor in topics]
+    sizes = [(max(0, count), max(1, factor)) for count, factor in topics]
     cells = sum(count * factor for count, factor in sizes)
     budget.check("max_placement_cells", cells, "partitions × replicas", field)
     check_brokers(cluster, cells, budget)

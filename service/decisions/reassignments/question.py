@@ -17,15 +17,13 @@ from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.decisions.reassignments.rows import (
     as_topics,
-    check_broker_ids,
-    check_topic_names,
     mentioned_brokers,
     read_brokers,
     read_placements,
     room_for,
 )
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, faults_of_balance, topic_leaders
-from service.decisions.rows import faults_of, raise_all
+from service.decisions.rows import duplicates_in_column, raise_all
 from service.planner.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
 from service.planner.reassignments.batches.schedule import BatchLimits, Pace
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Replacements
@@ -126,13 +124,7 @@ class CurrentCluster:
 
 def read(question: ReassignmentQuestion, budget: Budget) -> CurrentCluster:
     """The cluster of a question. Raises InvalidQuestion with all faults, LimitExceeded; reserves memory."""
-    raise_all(
-        faults_of(
-            lambda: _check_one_placement(question),
-            lambda: check_broker_ids(question.brokers),
-            lambda: None if question.topics is None else check_topic_names(question.topics),
-        )
-    )
+    raise_all(_row_faults(question))
     field = "reassignment" if question.topics is None else "topics"
     topics, order = (question.topics, None) if question.topics is not None else as_topics(question.reassigned)
     replicas = topics.field("placements").flatten().field("replicas")
@@ -243,12 +235,15 @@ def id_of(question: ReassignmentQuestion, cluster: CurrentCluster) -> str:
     return plan_id(settled, (brokers.cluster.rack_ids, placements.topic_names), arrays)
 
 
-def _check_one_placement(question: ReassignmentQuestion) -> None:
-    """Raise InvalidQuestion unless the placement is given once."""
+def _row_faults(question: ReassignmentQuestion) -> Iterator[InvalidQuestion]:
+    """A placement that is not given once, and rows that are."""
     if question.topics is None and question.reassigned is None:
-        raise InvalidQuestion("Missing data for required field.", "topics")
+        yield InvalidQuestion("Missing data for required field.", "topics")
     if question.topics is not None and question.reassigned is not None:
-        raise InvalidQuestion("Not allowed together with topics.", "reassignment")
+        yield InvalidQuestion("Not allowed together with topics.", "reassignment")
+    yield from duplicates_in_column("brokers", question.brokers, "broker_id")
+    if question.topics is not None:
+        yield from duplicates_in_column("topics", question.topics, "topic_name")
 
 
 def _at(field: tuple[str | int, ...], topics: Any, order: Any) -> tuple[str | int, ...]:

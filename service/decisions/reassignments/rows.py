@@ -1,6 +1,7 @@
 """Brokers and placements of a reassignment, from Arrow to arrays."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,6 @@ from service.decisions.rows import (
     LONGEST_TOPIC_NAME,
     NAME,
     duplicates_in_column,
-    faults_of,
     in_range,
     plain_brokers,
     plain_names,
@@ -182,35 +182,21 @@ def _destinations(cluster: Cluster, listed: Int32s, destinations: Sequence[int])
     return np.isin(cluster.broker_ids, destinations)
 
 
-def check_broker_ids(rows: pa.StructArray) -> None:
-    """Raise InvalidQuestion for ids that several rows of type TARGET_BROKER have."""
-    raise_all(duplicates_in_column("brokers", rows, "broker_id"))
-
-
-def check_topic_names(rows: pa.StructArray) -> None:
-    """Raise InvalidQuestion for names that several rows of type PLACED_TOPIC have."""
-    raise_all(duplicates_in_column("topics", rows, "topic_name"))
-
-
 def read_current(brokers: pa.StructArray, topics: pa.StructArray, budget: Budget, more: int = 0) -> tuple[Brokers, Placements]:
     """The cluster as it is: rows of type TARGET_BROKER and PLACED_TOPIC. Reserves memory for these, and for 200 bytes a replica.
 
     more : replicas of the question besides
     Raises InvalidQuestion for duplicates, and if there is no broker; LimitExceeded.
     """
-    raise_all(faults_of(lambda: _check_any(brokers), lambda: check_topic_names(topics)))
+    nothing = [] if len(brokers) else [InvalidQuestion("Must have at least one broker.", "brokers")]
+    twice = duplicates_in_column("brokers", brokers, "broker_id"), duplicates_in_column("topics", topics, "topic_name")
+    raise_all(chain(nothing, *twice))
     placements = topics.field("placements").flatten()
     cells = len(placements.field("replicas").flatten()) + more
     budget.check("max_placement_cells", cells, "replicas", "topics")
     read = read_brokers(brokers, mentioned_brokers(placements), budget)
     budget.reserve(100_000 + 400 * len(placements) + 200 * cells)
     return read, read_placements(topics, read, None, np.zeros(len(topics), np.bool_))
-
-
-def _check_any(brokers: pa.StructArray) -> None:
-    if not len(brokers):
-        raise InvalidQuestion("Must have at least one broker.", "brokers")
-    check_broker_ids(brokers)
 
 
 def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32s:
