@@ -360,8 +360,8 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
             "broker_ids": cluster.log_dirs.broker_ids,
             "bytes": plan.copied,
             "lower_bounds": plan.lower_bound,
-            "skews_before": answer.usage[0].skews(),
-            "skews_after": answer.usage[1].skews(),
+            "skews_before": answer.usage[0].skews,
+            "skews_after": answer.usage[1].skews,
             "evenness_gaps": plan.evenness_gaps(),
         },
         "outside_tolerance": None if question.goal.tolerance is None else _outside(answer),
@@ -405,7 +405,7 @@ def _batches(answer: LogDirAnswer, texts: DirTexts) -> Any:
 def _load(answer: LogDirAnswer, i: int, texts: DirTexts) -> dict[str, Any]:
     """What directories have before (0) or after (1)."""
     usage, log_dirs = answer.usage[i], answer.cluster.log_dirs
-    counted = usage.counted
+    counted = ~log_dirs.draining
     return {
         "broker_ids": log_dirs.broker_ids[log_dirs.broker_of()],
         "log_dirs": json_list(len(log_dirs), texts.paths(log_dirs.path_of)),

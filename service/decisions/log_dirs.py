@@ -335,7 +335,7 @@ class LogDirAnswer:
     def figures(self) -> Figures:
         """See Figures."""
         items = {"partitions": len(self.cluster.placements), "brokers": len(self.cluster.log_dirs.broker_ids)}
-        skew = float(self.usage[1].skews().max(initial=1.0))
+        skew = float(self.usage[1].skews.max(initial=1.0))
         return Figures(self.question.goal.objective, items, skew, tag=self.plan_id)
 
 

@@ -22,7 +22,7 @@ Ties go to the broker with the lower id. Nothing is drawn. Plain-Python twin, by
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -149,23 +149,6 @@ def _lead(placement: Int32s, loads: Int64s, around: tuple[Int64s, Int64s], weigh
         leaders[row[0]] += 1
 
 
-class _Shares(NamedTuple):
-    """What the brokers get so far.
-
-    loads, low, high, weights, racks, ranks : as for ``_numbers``
-    numbers, of_rack : int64[brokers], int64[racks], how many replicas each gets; written
-    """
-
-    loads: Int64s
-    low: Int64s
-    high: Int64s
-    weights: Int64s
-    racks: Int32s
-    ranks: Int32s
-    numbers: Int64s
-    of_rack: Int64s
-
-
 @kernel
 def _numbers(
     loads: Int64s, around: tuple[Int64s, Int64s], weights: Int64s, racks: Int32s, ranks: Int32s, partitions: int, factor: int
@@ -179,7 +162,7 @@ def _numbers(
     racks_count = racks[-1] + 1
     low, high = around
     numbers, of_rack = np.zeros(len(loads), np.int64), np.zeros(racks_count, np.int64)
-    shares = _Shares(loads, low, high, weights, racks, ranks, numbers, of_rack)
+    shares = loads, low, high, weights, racks, ranks, numbers, of_rack
     left = partitions * factor
     if factor > racks_count:  # each rack has a replica of each partition
         for rack in range(racks_count):
@@ -187,12 +170,16 @@ def _numbers(
         _give(shares, NONE, left, partitions, partitions * factor)
     else:
         _give(shares, NONE, left, partitions, partitions)
-    return shares.numbers
+    return numbers
 
 
 @inner_kernel
-def _give(shares: _Shares, only: int, replicas: int, most: int, most_of_rack: int) -> int:
-    """Give replicas one by one where the sums grow least, on the rack ``only`` or all, with the most of a broker and a rack."""
+def _give(shares: tuple[Any, ...], only: int, replicas: int, most: int, most_of_rack: int) -> int:
+    """Give replicas one by one where the sums grow least, on the rack ``only`` or all, with the most of a broker and a rack.
+
+    shares : ``loads``, the band, ``weights``, ``racks`` and ``ranks`` as for ``_numbers``; how many replicas each broker and each
+        rack gets, int64[brokers] and int64[racks], written
+    """
     loads, low, high, weights, racks, ranks, numbers, of_rack = shares
     heap = np.empty(len(racks), np.int32)
     size = 0
@@ -220,7 +207,7 @@ def _give(shares: _Shares, only: int, replicas: int, most: int, most_of_rack: in
 def _sink(
     heap: Int32s, size: int, place: int, loads: Int64s, low: Int64s, high: Int64s, weights: Int64s, ranks: Int32s, numbers: Int64s
 ) -> None:
-    """Restore the heap below this place. ``_Shares``, whose references are counted at each step, would take ten times as long."""
+    """Restore the heap below this place. A tuple, whose references are counted at each step, would take ten times as long."""
     while True:
         first = place
         for child in (2 * place + 1, 2 * place + 2):

@@ -49,11 +49,11 @@ def exhaust(
     max_moves : more items may not move; nodes : of each search
     """
     check_time()
-    holders, largest = search(weights, capacities, *choices, holders, max_moves, True, nodes)
+    holders, largest = search(weights, capacities, choices, holders, max_moves, True, nodes)
     check_time()
     if not largest:
         return holders, False, False
-    holders, exact = search(weights, capacities, *choices, holders, max_moves, False, nodes)
+    holders, exact = search(weights, capacities, choices, holders, max_moves, False, nodes)
     return holders, True, exact
 
 
@@ -61,9 +61,7 @@ def exhaust(
 def search(  # noqa: C901 (a kernel)
     weights: Int64s,
     capacities: Float64s,
-    may: Bools,
-    moves: Bools,
-    near: Bools,
+    choices: Choices,
     holders: Int32s,
     max_moves: int,
     strict: bool,  # noqa: FBT001 - for Numba
@@ -72,21 +70,21 @@ def search(  # noqa: C901 (a kernel)
     """The best assignment, and whether the search came to its end within this number of nodes.
 
     weights : int64[items]; capacities : float64[members]
-    may, moves, near : as in ``Choices``
     holders : int32[items], an assignment; max_moves : more items may not move
     strict : look only for smaller largest loads ÷ capacity
 
     Plain-Python twin, by trying everything: tests/reference/balanced_groups.py.
     """
+    may, moves, _ = choices
     items, members = may.shape
     best = holders.copy()
-    score = _score(weights, capacities, moves, near, best)
+    score = _score(weights, capacities, choices, best)
     trial = np.full(items, NONE, np.int32)
     loads = np.zeros(members, np.int64)
     item, moving = 0, 0
     while item >= 0:
         if item == items:
-            new, at = _score(weights, capacities, moves, near, trial), 0
+            new, at = _score(weights, capacities, choices, trial), 0
             while at < len(score) - 1 and new[at] == score[at]:
                 at += 1
             if new[at] < score[at]:
@@ -120,15 +118,15 @@ def search(  # noqa: C901 (a kernel)
 
 
 @inner_kernel
-def _score(weights: Int64s, capacities: Float64s, moves: Bools, near: Bools, holders: Int32s) -> Float64s:
+def _score(weights: Int64s, capacities: Float64s, choices: Choices, holders: Int32s) -> Float64s:
     """float64[members + 2]: the loads ÷ capacity, largest first, the moves, and how many are not near."""
     members = len(capacities)
     score = np.zeros(members + 2, np.float64)
     for item in range(len(holders)):
         member = holders[item]
         score[member] -= weights[item]
-        score[members] += moves[item, member]
-        score[members + 1] += not near[item, member]
+        score[members] += choices.moves[item, member]
+        score[members + 1] += not choices.near[item, member]
     for member in range(members):
         score[member] /= capacities[member]
     score[:members].sort()

@@ -47,8 +47,7 @@ from service.planner.kinds import Claimed, Kinds
 # Source: Frank and Murota, "Decreasing minimization on M-convex sets" (2022), on the canonical partition.
 
 
-@dataclass(frozen=True)
-class Levels:
+class Levels(NamedTuple):
     """The levels of kinds of topics and of members.
 
     topics : int64[kinds of topics]     that of the subscribers that get its partitions
@@ -178,8 +177,7 @@ class Routes:
     @classmethod
     def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> "Routes":
         """The ways of a group's partitions. bounds : only to members of a topic's level; None: to any that subscribe"""
-        levels = None if bounds is None else (bounds.topics, bounds.members)
-        some = Claimed.of(group, order, kinds, levels, racks_matter=racks_matter)
+        some = Claimed.of(group, order, kinds, bounds, racks_matter=racks_matter)
         pairs = np.stack([kinds.subscribers.row_of_each_value(), kinds.subscribers.values]).astype(np.int64)
         if bounds is not None:
             pairs = pairs[:, bounds.topics[pairs[0]] == bounds.members[pairs[1]]]

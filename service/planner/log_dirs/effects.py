@@ -78,7 +78,7 @@ def effects(log_dirs: LogDirs, plan: LogDirPlan, usage: tuple[DirUsage, DirUsage
     emptied = _emptied(usage)
     if len(emptied) and not log_dirs.draining[emptied].any():
         yield f"Empties {_named(log_dirs, emptied)}."
-    skews = usage[0].skews(), usage[1].skews()
+    skews = usage[0].skews, usage[1].skews
     worst = int(np.argmax(skews[0])) if len(skews[0]) else 0
     if len(plan.moves) and skews[1][worst] < skews[0][worst]:
         yield (

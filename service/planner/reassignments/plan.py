@@ -260,11 +260,11 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal) -> Plan:
     free = _keeping_in_sync(brokers, placements, goal, free)
     if enough(placements, free.replicas.firsts()):
         return free
-    pinned = None if goal.only_leaders else pin(brokers, placements, goal)
-    best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free)
-    if pinned is None or best is None:
+    pinned, fewest = (None if goal.only_leaders else pin(brokers, placements, goal)) or (None, 0)
+    best = None if pinned is None else _with_pins(brokers, pinned, goal, free)
+    if best is None:
         raise explain(brokers, placements, goal)
-    return _bounded(brokers, placements, goal, best, free, pinned.lower_bound)
+    return _bounded(brokers, placements, goal, best, free, fewest)
 
 
 def _keeping_in_sync(brokers: Brokers, placements: Placements, goal: Goal, free: Plan) -> Plan:
@@ -294,7 +294,7 @@ def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan) -> 
     free : the plan without pins, which "even" leaves as it is as far as it can
     """
     others = pin(brokers, replace(pinned, replicas=free.replicas), goal) if goal.objective == "even" else None
-    near = None if others is None else _found(brokers, replace(pinned, pins=others.placements.pins), goal)
+    near = None if others is None else _found(brokers, replace(pinned, pins=others[0].pins), goal)
     if near is not None and goal.resources:  # their search takes long
         return near
     plans = [near, _found(brokers, pinned, goal)]
@@ -423,7 +423,7 @@ def frontier(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Curv
     free = curve = _curve(brokers, placements, every)
     if placements.topic_leaders is not None and free is not None:
         pinned = pin(brokers, placements, every)
-        curve = None if pinned is None else _curve(brokers, pinned.placements, every)
+        curve = None if pinned is None else _curve(brokers, pinned[0], every)
     if free is None or curve is None:
         raise explain(brokers, placements, goal)
     # Pins may be in the way of replicas that the curve without them leaves on a broker that replaces another.

@@ -16,7 +16,6 @@ Use, in a Spark executor or anywhere else::
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import lcm
 from typing import Final, NamedTuple
@@ -195,7 +194,10 @@ class KeyCounter:
                 moves = sign.run(hashes, n) != sign.run(hashes, self.current or n)
                 self.wide_moved[p, w] += ONE_RECORD * np.count_nonzero(moves) if placed is None else placed[moves].sum(axis=0)
         hash_columns = list(hashed.values())
-        name = _namer(serialized)
+
+        def name(row: int) -> bytes:
+            return serialized.data[serialized.offsets[row] : serialized.offsets[row + 1]].tobytes()
+
         if weights is None:
             self.distinct.add(key_hashes, ONE_RECORD[None], hash_columns, name)
         elif serialized.valid is None:
@@ -374,11 +376,6 @@ def moduli_of(partitions_counts: tuple[int, ...], current: int | None) -> tuple[
         else:
             moduli.append(n)
     return tuple(moduli)
-
-
-def _namer(keys: Keys) -> Callable[[int], bytes]:
-    """The bytes of a row's key."""
-    return lambda row: keys.data[keys.offsets[row] : keys.offsets[row + 1]].tobytes()
 
 
 @kernel

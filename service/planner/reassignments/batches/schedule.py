@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -309,27 +309,6 @@ def circles(progress: BatchProgress) -> Int32s:
     return labels
 
 
-class _Room(NamedTuple):
-    """What brokers may do in a batch: int64[brokers] each, but for ``last_into``.
-
-    counts, loads : replicas and bytes, with what comes, and what goes still there; most, capacities : the most of both
-    receives, gives : the moves into each and out of each in this batch, of which there are ``limit`` at most
-    into, out : the moves that are pending, counted down
-    last_into : int32[brokers], the partition to come last, or NONE
-    """
-
-    counts: Int64s
-    loads: Int64s
-    most: Int64s
-    capacities: Int64s
-    receives: Int64s
-    gives: Int64s
-    limit: int
-    into: Int64s
-    out: Int64s
-    last_into: Int32s
-
-
 @kernel
 def _fill(  # noqa: C901, PLR0915 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
@@ -346,7 +325,8 @@ def _fill(  # noqa: C901, PLR0915 (a kernel)
     rows : the current replicas and those of the plan, both Ragged; partitions : bytes and copies of each
     brokers : replicas and bytes of each, which become those after the batch, and the most of both
     limits : moves of each broker, moves in all, bytes in all
-    moves_left : ``last_into``, ``into`` and ``out`` of _Room; the partitions that copy nothing, and those that copy and leave no
+    moves_left : int32[brokers], the partition to come last into each, or NONE; int64[brokers] twice, the moves into each and out
+        of each that are pending, counted down; int64[2], the partitions that copy nothing, and those that copy and leave no
         broker, counted down. The batch ends as soon as no move can fit
     """
     now_of, now, then_of, then = rows
@@ -354,7 +334,7 @@ def _fill(  # noqa: C901, PLR0915 (a kernel)
     counts, loads, most, capacities = brokers
     last_into, into, out, others = moves_left
     receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
-    room = _Room(counts.copy(), loads.copy(), most, capacities, receives, gives, limits[0], into, out, last_into)
+    with_copies, bytes_with_copies = counts.copy(), loads.copy()  # what comes, and what goes still there
     loads_before = loads.copy()
     left = np.empty(len(pending), np.int32)
     lefts, moves, flight = 0, 0, 0
@@ -372,10 +352,10 @@ def _fill(  # noqa: C901, PLR0915 (a kernel)
         if has_room and copied > 0:
             for b in new:
                 if b not in old:
-                    has_room &= room.counts[b] < room.most[b] and room.loads[b] + size <= room.capacities[b]
-                    has_room &= room.receives[b] < room.limit and (room.last_into[b] != partition or room.into[b] == 1)
+                    has_room &= with_copies[b] < most[b] and bytes_with_copies[b] + size <= capacities[b]
+                    has_room &= receives[b] < limits[0] and (last_into[b] != partition or into[b] == 1)
             for a in old:
-                has_room &= a in new or room.gives[a] < room.limit
+                has_room &= a in new or gives[a] < limits[0]
         if not has_room:
             left[lefts] = partition
             lefts += 1
@@ -386,11 +366,11 @@ def _fill(  # noqa: C901, PLR0915 (a kernel)
         others[0] -= copied == 0
         for b in new:
             if b not in old:
-                room.receives[b] += 1
-                room.into[b] -= 1
-                room.counts[b] += 1
-                room.loads[b] += size
-                receivers -= room.into[b] == 0 or room.receives[b] == room.limit
+                receives[b] += 1
+                into[b] -= 1
+                with_copies[b] += 1
+                bytes_with_copies[b] += size
+                receivers -= into[b] == 0 or receives[b] == limits[0]
         stays = True
         for a in old:
             if a not in new:
@@ -403,5 +383,5 @@ def _fill(  # noqa: C901, PLR0915 (a kernel)
                     givers -= out[a] == 0 or gives[a] == limits[0]
         others[1] -= stays and copied > 0
     counts += receives
-    loads += room.loads - loads_before
+    loads += bytes_with_copies - loads_before
     return left[:lefts]

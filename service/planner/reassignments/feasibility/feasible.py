@@ -133,8 +133,8 @@ def verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort
         return IMPOSSIBLE
     if goal.only_leaders:
         return PACKED
-    found = _verdict(brokers, pinned.placements, goal, effort)
-    if found == PACKED or pinned.placements.pins is None:
+    found = _verdict(brokers, pinned[0], goal, effort)
+    if found == PACKED or pinned[0].pins is None:
         return found
     without = _verdict(brokers, replace(placements, pins=None), goal, effort)
     return IMPOSSIBLE if without == IMPOSSIBLE else UNKNOWN  # other pins may do

@@ -4,7 +4,7 @@ So every partition has the fewest copies that it could have if it were alone, an
 ``max_replicas`` of a broker is in the way.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -243,24 +243,13 @@ def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s) ->
     return through.flow()[: len(edges.tails)]
 
 
-@dataclass(frozen=True)
-class Pinned:
-    """Placements with pins, and the fewest copies of any placement that lets the brokers lead enough.
-
-    lower_bound : in replicas, or in bytes if these are balanced
-    """
-
-    placements: Placements
-    lower_bound: int
-
-
-def pin(brokers: Brokers, placements: Placements, goal: Goal) -> Pinned | None:
-    """Pin replicas to brokers; None if no replicas let the brokers lead enough. Of limits, only those below what a broker is to
-    lead are considered.
+def pin(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Placements, int] | None:
+    """The placements with replicas pinned to brokers, and what any that let the brokers lead enough copy at least, in replicas
+    or, if these are balanced, bytes; None if none do. Of limits, only those below what a broker is to lead are considered.
     """
     least, placements = placements.topic_leaders, replace(placements, pins=None)
     if least is None:
-        return Pinned(placements, 0)
+        return placements, 0
     needed = np.bincount(least.brokers, least.least, len(brokers))
     if not goal.only_leaders and (needed > brokers.max_replicas).any():
         return None
@@ -284,9 +273,9 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal) -> Pinned | None:
     if flow is None:
         return None
     if goal.only_leaders:
-        return Pinned(placements, 0)
+        return placements, 0
     bound = int(copies @ sizes[chosen]) + int(flow @ joined.prices)
-    return Pinned(replace(placements, pins=_pins(placements, least, joined, flow)), bound)
+    return replace(placements, pins=_pins(placements, least, joined, flow)), bound
 
 
 def _copying(
