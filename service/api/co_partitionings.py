@@ -7,7 +7,7 @@ not.
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from marshmallow import Schema, post_load, validate
+from marshmallow import Schema, validate
 
 from service.core.budget import Budget, Figures
 from service.core.errors import InvalidQuestion
@@ -17,7 +17,7 @@ from service.core.printable import all_of
 from service.decisions.rows import LONGEST_TOPIC_NAME, raise_all
 from service.http import fields
 from service.http.fields import Int
-from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation
+from service.http.forms import AnswerSchema, Form, KafkaVersion, Operation, QuestionSchema
 from service.http.lists import Array
 from service.planner.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 
@@ -27,7 +27,7 @@ class CoPartitioningQuestion:
     """Two topics that are to be joined: ``{topic_name, partitions_count, partitioner, key_format}`` each, named or not."""
 
     kafka_version: str
-    topics: tuple[dict[str, Any], ...]
+    topics: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def answer(question: CoPartitioningQuestion, _: Budget) -> CoPartitioningAnswer:
     return CoPartitioningAnswer(question, copartitioning(first, second))
 
 
-def _topics(rows: tuple[dict[str, Any], ...]) -> list[Topic]:
+def _topics(rows: list[dict[str, Any]]) -> list[Topic]:
     topics, faults = [], []
     for i, row in enumerate(rows):
         try:
@@ -86,16 +86,13 @@ class CoPartitionedTopicSchema(Schema):
     )
 
 
-class CoPartitioningsSchema(Schema):
+class CoPartitioningsSchema(QuestionSchema):
     """Two topics that are to be joined."""
+
+    asks = CoPartitioningQuestion
 
     kafka_version = KafkaVersion()
     topics = Array(fields.Nested(CoPartitionedTopicSchema), required=True, validate=validate.Length(equal=2))
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> CoPartitioningQuestion:
-        """The question."""
-        return CoPartitioningQuestion(body["kafka_version"], tuple(body["topics"]))
 
 
 class SettingSchema(AnswerSchema):

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, post_load, validate
+from marshmallow import Schema, validate
 
 from service.clients.connect import TASK_BITS, LeaderState, Work, connector_of
 from service.core.kafka_versions import LATEST
@@ -24,6 +24,7 @@ from service.http.forms import (
     ExplainSchema,
     Form,
     Operation,
+    QuestionSchema,
     assigned_by,
     counts_document,
 )
@@ -125,10 +126,12 @@ class LeaderStateSchema(Schema):
     previous_members = Array(Name(), "the workers of that generation", allow_none=True)
 
 
-class ConnectAssignmentSchema(Schema):
+class ConnectAssignmentSchema(QuestionSchema):
     """Rebalances of a Kafka Connect group. `POST /v1/group-assignments` takes this body, too, with its `group_protocol`."""
 
-    group_protocol = fields.String("`connect`", validate=validate.Equal("connect"), example="connect")
+    asks = ConnectQuestion
+
+    group_protocol = fields.String("`connect`", validate=validate.Equal("connect"), example="connect", attribute="protocol")
     kafka_version = fields.String(f"the release of Connect to reproduce. Absent: {LATEST}", load_default=None, example=LATEST)
     assignor = fields.String(
         "the protocol of the group: sessioned, compatible or eager. Absent: sessioned", load_default=None, example="sessioned"
@@ -154,12 +157,6 @@ class ConnectAssignmentSchema(Schema):
         "whether to add the rebalances that follow by themselves: at once after a revocation, and when a delay is over",
         load_default=False,
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> ConnectQuestion:
-        """The question."""
-        body.pop("group_protocol", None)
-        return ConnectQuestion(**body)
 
 
 TASK_ID = (1 << TASK_BITS) - 1

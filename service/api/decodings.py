@@ -134,9 +134,9 @@ class CaptureSchema(Schema):
         required=True,
         validate=validate.OneOf(KINDS, error="Unknown kind {input}; it must be one of {choices}."),
     )
-    key_base64 = Base64("a record's key")
-    value_base64 = Base64("a record's value; null is a tombstone", allow_none=True)
-    bytes_base64 = Base64("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA")
+    key_base64 = Base64("a record's key", attribute="key")
+    value_base64 = Base64("a record's value; null is a tombstone", allow_none=True, attribute="value")
+    bytes_base64 = Base64("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA", attribute="data")
     records = RecordColumns(
         "several records instead of one, at most `ALLOCATOR_MAX_KEYS`; required for `offsets_topic`, where the records of a "
         "partition must be in its order"
@@ -166,19 +166,12 @@ class CaptureSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> DecodingQuestion:
         """The question."""
-        names = {topic["topic_id"].translate(str.maketrans("+/", "-_")): topic["topic_name"] for topic in body.get("topics", ())}
-        keys, values = body.get("records", (None, None))
-        return DecodingQuestion(
-            body["kind"],
-            body["kafka_version"],
-            body.get("bytes_base64", b""),
-            body.get("key_base64", b""),
-            body.get("value_base64"),
-            None if keys is None else RecordsToDecode(keys, values, names),
-            body["assignor"],
-            body["member_id"],
-            body["instance_id"],
-        )
+        topics = body.pop("topics", ())
+        if "records" in body:
+            names = {topic["topic_id"].translate(str.maketrans("+/", "-_")): topic["topic_name"] for topic in topics}
+            keys, values = body["records"]
+            body["records"] = RecordsToDecode(keys, values, names)
+        return DecodingQuestion(**body)
 
 
 def _check_bytes(kind: str, sent: set[str]) -> None:

@@ -358,18 +358,11 @@ def _measure(measure: Measure) -> dict[str, Any]:
 
 
 def _shares(plan: CountPlan) -> dict[str, Any] | None:
-    moved = plan.moved
-    if moved is None:
+    """The shares of all keys, records and bytes that move."""
+    if plan.moved is None:
         return None
-    return {
-        "keys": _share(moved.keys, plan.keys),
-        "records": _share(moved.records, plan.records),
-        "bytes": _share(moved.bytes, plan.bytes) if plan.bytes else None,
-    }
-
-
-def _share(part: int, of: Measure) -> float:
-    return part / max(1, int(of.counts.sum()))
+    measures = {"keys": plan.keys, "records": plan.records, "bytes": plan.bytes}
+    return {what: measure and getattr(plan.moved, what) / max(1, int(measure.counts.sum())) for what, measure in measures.items()}
 
 
 def _matrix(moved: Moved, *, has_bytes: bool) -> dict[str, Any] | None:

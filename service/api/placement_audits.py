@@ -6,13 +6,13 @@ the topic placed on other brokers. `skew` compares the placement with the best, 
 `placer`, `possible`, `broken_rule`, `measure`, `actual`, `best`, `typical`, `worst`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, post_load, validate
+from marshmallow import Schema, validate
 
 from service.api.placements import BrokerSchema
 from service.core.budget import Budget, Figures
@@ -31,6 +31,7 @@ from service.http.forms import (
     BrokerLoadSchema,
     Form,
     Operation,
+    QuestionSchema,
     RackLoadSchema,
     ZoneTrafficSchema,
     load_documents,
@@ -64,7 +65,7 @@ class AuditQuestion:
     placer: str = "striped"
     kafka_version: str = LATEST
     topic_name: str | None = None
-    additions: tuple[int, ...] = ()
+    additions: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _faults(question: AuditQuestion, cluster: Cluster) -> Iterator[InvalidQuesti
     yield from duplicates_in_column("placements", question.placements, "partition_id")
 
 
-def _wrong_additions(ids: tuple[int, ...], first_id: int, last_id: int) -> Iterator[InvalidQuestion]:
+def _wrong_additions(ids: Sequence[int], first_id: int, last_id: int) -> Iterator[InvalidQuestion]:
     for i, partition_id in enumerate(ids):
         if not first_id < partition_id <= last_id:
             yield InvalidQuestion(f"Must be in [{first_id + 1}, {last_id}].", "additions", i)
@@ -158,8 +159,10 @@ class AuditedPartitionSchema(Schema):
     replicas = Array(Int(), "broker ids, the preferred leader first", required=True)
 
 
-class PlacementAuditSchema(Schema):
+class PlacementAuditSchema(QuestionSchema):
     """A topic's placement, and the placer that may have made it."""
+
+    asks = AuditQuestion
 
     kafka_version = fields.String("the release to reproduce, one of the placer's", example=LATEST)
     placer = fields.String("the name of a placer, as GET /v1/placers lists them", load_default="striped")
@@ -181,11 +184,6 @@ class PlacementAuditSchema(Schema):
         load_default=[],
         validate=validate.Length(max=1_000),
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> AuditQuestion:
-        """The question."""
-        return AuditQuestion(**{**body, "additions": tuple(body["additions"])})
 
 
 class PartSchema(AnswerSchema):

@@ -346,7 +346,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
         "goals": plan.goals,
         "inferred_replaces": None if inferred is None else inferred.rows(answer.brokers),
         "outside_tolerance": None if question.goal.tolerance is None else answer.brokers.cluster.broker_ids[plan.outside],
-        **({} if answer.frontier is None else {"frontier": answer.frontier.table().to_pylist()}),
+        **({} if answer.frontier is None else {"frontier": answer.frontier.to_pylist()}),
         "reassignment": onward,
         "rollback": rollback,
         "rollback_needs": answer.brokers.cluster.broker_ids[answer.dead_before()],
@@ -408,7 +408,7 @@ def _placed(answer: ReassignmentAnswer, i: int) -> dict[str, Any]:
 def table(answer: ReassignmentAnswer) -> pa.Table:
     """The table of moves, or the frontier if the question asks for it."""
     if answer.frontier is not None:
-        return answer.frontier.table()
+        return answer.frontier
     return moves_table(answer.brokers, answer.placements, answer.moves)
 
 

@@ -45,7 +45,7 @@ def plan_rows(answer: Json) -> list[Cells]:
     shown = {*answer["worth_using"], answer["current_members_count"], answer["recommended"]}
     several, figures = len(answer["plans"]) <= MOST_ROWS, _known_traffic(answer)
     return [
-        (*_row(answer, plan, even), *_traffic(plan, figures))
+        (*_row(answer, plan, even), *(number(plan.get("zone_traffic", {}).get(figure)) for figure in figures))
         for plan in answer["plans"]
         if several or plan["members_count"] in shown
     ]
@@ -74,11 +74,6 @@ def _range(plan: Json, name: str, written: Callable[[float], str]) -> str:
     if least is None or most == least:
         return "" if least is None else written(least)
     return f"≥ {written(least)}" if most is None else f"{written(least)} to {written(most)}"
-
-
-def _traffic(plan: Json, figures: list[str]) -> Cells:
-    known = [plan.get("zone_traffic", {}).get(figure) for figure in figures]
-    return tuple(map(number, known))
 
 
 def _limits(plan: Json) -> str:

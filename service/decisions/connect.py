@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -54,8 +54,7 @@ class ConnectQuestion:
     follow_ups: bool = False
     group_id: str | None = None
     explain: bool = False
-
-    protocol: ClassVar[str] = "connect"
+    protocol: str = "connect"
 
 
 @dataclass(frozen=True)

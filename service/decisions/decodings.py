@@ -76,25 +76,13 @@ class DecodingQuestion:
     member_id: str = "member"
     instance_id: str | None = None
 
-    @property
-    def formatters(self) -> printed.Formatters:
-        """Of the record."""
-        return printed.OF_GROUP_RECORDS if self.kind == GROUP_RECORD else printed.OF_SHARE_GROUP_STATE
-
-    def lines(self, record: CoordinatorRecord) -> Mapping[str, Printed]:
-        """What the formatters print of the record."""
-        of_bytes = self._lines_of_bytes()
-        return printed.lines(record, self.formatters, self.kafka_version) if of_bytes is None else of_bytes
-
-    def lines_instead_of(self, error: Unreadable) -> Mapping[str, Printed]:
-        """What they print if the record cannot be read."""
-        of_bytes = self._lines_of_bytes()
-        return printed.instead_of(error, self.formatters) if of_bytes is None else of_bytes
-
-    def _lines_of_bytes(self) -> Mapping[str, Printed] | None:
-        """What the formatters of releases print that read the bytes in their own way; None for other releases."""
+    def lines(self, record: CoordinatorRecord | Unreadable) -> Mapping[str, Printed]:
+        """What the formatters print of the record, or if it cannot be read. Those of some releases read its bytes themselves."""
         if self.kafka_version not in (FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9):
-            return None
+            formatters = printed.OF_GROUP_RECORDS if self.kind == GROUP_RECORD else printed.OF_SHARE_GROUP_STATE
+            if isinstance(record, Unreadable):
+                return printed.instead_of(record, formatters)
+            return printed.lines(record, formatters, self.kafka_version)
         release = OF_2_8 if self.kafka_version == FORMATTERS_2_8 else SINCE_3_4
         lines = scala_lines_of_group_record(self.key, self.value, release)
         if self.kafka_version == FORMATTERS_3_9:
@@ -122,7 +110,7 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
         return DecodingAnswer(question, READ[question.kind](question), figures)
     except Unreadable as error:
         if question.kind in RECORDS:
-            error.printed = question.lines_instead_of(error)
+            error.printed = question.lines(error)
         raise
 
 

@@ -64,9 +64,6 @@ class KeyBatch:
     bytes: Int64s | None
     rows: int
 
-    def __len__(self) -> int:
-        return self.rows
-
 
 @dataclass(frozen=True)
 class PlansQuestion:
@@ -153,7 +150,7 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
     counts = _counter(question, needed, budget)
     key_format, rows, reserve_keys = "string", 0, budget.reserve_largest()
     for batch in _batches(question, budget):
-        key_format, rows = batch.key_format, rows + len(batch)
+        key_format, rows = batch.key_format, rows + batch.rows
         held = (DISTINCT_BYTES + HASHED_BYTES * len(counts.names)) * min(rows, MAX_KEYS)
         reserve_keys(held + counts.distinct.named_bytes + data_bytes(batch.column) + most_hashing_bytes(batch.column))
         counts.add(batch.column, key_format, batch.records, batch.bytes)

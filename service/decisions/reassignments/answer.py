@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from service.core.budget import Budget, Figures
 from service.core.errors import NoPlan
 from service.core.measures import GB, NOT_KNOWN, ZoneTraffic, placed_traffic, read_nearby
-from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
+from service.core.model import NONE, Int32s
 from service.core.printable import all_of, counted
 from service.decisions.reassignments.question import CurrentCluster, ReassignmentQuestion, id_of, read
 from service.decisions.rows import NAME
@@ -346,47 +346,25 @@ MOST_POINTS: Final = 200
 """Points that an answer has at most: of more, some at equal distances."""
 
 
-@dataclass(frozen=True)
-class Frontier:
-    """The points in the order of their copies, from the fewest that the rules need to those of the evenest load.
+def frontier_of(cluster: CurrentCluster, goal: Goal) -> pa.Table:
+    """The frontier of a cluster, from the fewest copies that the rules need to those of the evenest load. Raises NoPlan.
 
-    copies : int64[points], replicas; amounts : int64[points], bytes, or None where sizes are unknown
-    spreads : float64[points], the most load of a broker less the least, each ÷ weight; load : replicas or bytes
-    deviations : float64[points], the standard deviation of load ÷ weight
-    proven : bool[points], whether no plan within this number of copies is more even
+    copies : replicas; bytes : null where sizes are unknown
+    spread : the most load of a broker less the least, each ÷ weight; load : replicas or bytes
+    stddev : the standard deviation of load ÷ weight; proven : whether no plan within this number of copies is more even
     """
-
-    copies: Int64s
-    amounts: Int64s | None
-    spreads: Float64s
-    deviations: Float64s
-    proven: Bools
-
-    def table(self) -> pa.Table:
-        """The columns copies, bytes, spread, stddev and proven."""
-        count = len(self.copies)
-        return pa.table(
-            {
-                "copies": pa.array(self.copies),
-                "bytes": pa.nulls(count, pa.int64()) if self.amounts is None else pa.array(self.amounts),
-                "spread": pa.array(self.spreads),
-                "stddev": pa.array(self.deviations),
-                "proven": pa.array(self.proven),
-            }
-        )
-
-
-def frontier_of(cluster: CurrentCluster, goal: Goal) -> Frontier:
-    """The frontier of a cluster. Raises NoPlan."""
     curve, proven = frontier(cluster.brokers, cluster.placements, goal)
     last = len(curve) - 1
     shown = np.unique(np.linspace(0, last, min(last + 1, MOST_POINTS)).round().astype(np.int64))
-    return Frontier(
-        curve.copies[shown],
-        None if cluster.placements.sizes is None else curve.amounts[shown],
-        curve.most[shown] - curve.least[shown],
-        curve.deviations[shown],
-        proven[shown],
+    sized = cluster.placements.sizes is not None
+    return pa.table(
+        {
+            "copies": curve.copies[shown],
+            "bytes": curve.amounts[shown] if sized else pa.nulls(len(shown), pa.int64()),
+            "spread": curve.most[shown] - curve.least[shown],
+            "stddev": curve.deviations[shown],
+            "proven": proven[shown],
+        }
     )
 
 
@@ -396,14 +374,14 @@ class ReassignmentAnswer(Planned):
 
     traffic : between zones, before and after; None without racks
     across_racks : what the plan takes across racks; None without
-    frontier : copies against evenness; replacements : of brokers that are gone; None if the question does not ask for it
+    frontier : see ``frontier_of``; replacements : of brokers that are gone; None if the question does not ask for it
     """
 
     question: ReassignmentQuestion
     plan_id: str
     across_racks: PlanRackTraffic | None
     traffic: tuple[ZoneTraffic | None, ...]
-    frontier: Frontier | None = None
+    frontier: pa.Table | None = None
     replacements: Replacements | None = None
 
     @property

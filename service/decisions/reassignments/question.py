@@ -192,17 +192,10 @@ def id_of(question: ReassignmentQuestion, cluster: CurrentCluster) -> str:
         question.duration_seconds,
         question.pace,
         question.kafka_version,
+        *(() if question.price_per_gb is None else (question.price_per_gb,)),
+        *(each for each in (question.broker_sets, question.topic_leaders) if each),
+        *(name for name in ("infer_replaces", "racks_accepted") if getattr(question, name)),
     )
-    if question.price_per_gb is not None:
-        settled += (question.price_per_gb,)
-    if question.broker_sets:
-        settled += (question.broker_sets,)
-    if question.topic_leaders:
-        settled += (question.topic_leaders,)
-    if question.infer_replaces:
-        settled += ("infer_replaces",)
-    if question.racks_accepted:
-        settled += ("racks_accepted",)
     arrays = (
         brokers.cluster.broker_ids,
         brokers.cluster.racks,

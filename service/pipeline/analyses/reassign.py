@@ -81,7 +81,7 @@ def outcome_of(planned: ReassignmentAnswer, balance: str, source: str) -> Outcom
         REASSIGNMENT: _reassignment(planned.brokers, planned.placements, planned.batches),
         MOVES: moves_table(planned.brokers, planned.placements, planned.moves),
         STEPS: _batches(planned.batches, planned.timing.seconds, sized=planned.placements.sizes is not None),
-        **({} if planned.frontier is None else {FRONTIER: planned.frontier.table()}),
+        **({} if planned.frontier is None else {FRONTIER: planned.frontier}),
     }
     return Outcome(
         summary=summary,
