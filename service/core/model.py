@@ -148,6 +148,10 @@ class Ragged:
         """int32[values], for each value the row in which it stands."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths())
 
+    def count(self, which: Bools) -> Int64s:
+        """int64[rows], how many of these values each row has. which : bool[values]"""
+        return np.bincount(self.row_of_each_value()[which], minlength=len(self))
+
     def where(self, kept: Bools) -> Ragged:
         """The rows with some of their values only. kept : bool[values]"""
         return self if kept.all() else Ragged(offsets_of(kept)[self.offsets], self.values[kept])

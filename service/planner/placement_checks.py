@@ -105,7 +105,7 @@ def check_placements(brokers: Brokers, placements: Placements, in_sync_known: Bo
     """The state of a cluster. in_sync_known : see PlacementCheck"""
     serves = placements.in_sync_now(brokers)
     leaders = leaders_now(brokers, placements)
-    in_sync = np.bincount(placements.replicas.row_of_each_value()[serves], minlength=len(placements))
+    in_sync = placements.replicas.count(serves)
     known, unknown, possible = _racks(brokers, placements)
     unsafe, rackless = known + unknown < possible, bool((brokers.cluster.racks == NONE).any())
     rules = _rules(placements, leaders, serves, in_sync, in_sync_known) | {
@@ -164,7 +164,7 @@ def _racks(brokers: Brokers, placements: Placements) -> tuple[Int64s, Int64s, In
     replicas, racks = placements.replicas, brokers.cluster.racks
     known = racks[replicas.values] != NONE
     on = distinct_in_rows(replicas, racks[replicas.values], known)
-    unknown = np.bincount(replicas.row_of_each_value()[~known], minlength=len(placements))
+    unknown = replicas.count(~known)
     return on, unknown, np.minimum(replicas.lengths(), len(np.unique(racks[racks != NONE]))).astype(np.int64)
 
 
@@ -207,7 +207,7 @@ def conclusion(check: PlacementCheck) -> str:
             if rule != "unavailable" and len(check.partitions("unavailable")):
                 have += " a leader and"  # partitions without one are not counted again
             lacking = np.unique(np.concatenate([each.brokers for each in check.findings if each.rule == rule]))
-            brokers = broker_names(check.brokers.cluster.broker_ids[lacking].tolist())
+            brokers = check.brokers.names(lacking)
             just = "just" if check.in_sync_known[partitions].all() else "at most"
             names, of = partition_names(placements, partitions), f"{len(partitions):,} of {total}"
             sentences.append(text.format(of=of, are=are, have=have, just=just, names=names, brokers=brokers))

@@ -30,7 +30,6 @@ from service.planner.reassignments.model import (
     Placements,
     Plan,
     Replacements,
-    broker_names,
     bytes_on,
 )
 from service.planner.reassignments.plan import frontier
@@ -81,11 +80,7 @@ def _main(planned: Planned) -> str:
     rows = planned.placements.replicas
     stuck = rows.values[np.isin(rows.row_of_each_value(), planned.leadership.stuck)]
     emptied = np.setdiff1d(np.flatnonzero((before > 0) & (after == 0)), stuck).astype(np.int32)
-    moved = (
-        f"Empties {broker_names(planned.brokers.cluster.broker_ids[emptied].tolist())}"
-        if len(emptied)
-        else "Changes the placement"
-    )
+    moved = f"Empties {planned.brokers.names(emptied)}" if len(emptied) else "Changes the placement"
     if planned.copies:
         proof = _proof(planned)
         waiting = int(copied(planned.placements, planned.plan.replicas)[planned.leadership.stuck].sum())
@@ -164,7 +159,7 @@ def _without_leader(planned: Planned) -> Iterator[str]:
         if not len(stuck):
             continue
         waiting = np.intersect1d(rows.values[np.isin(rows.row_of_each_value(), stuck)], np.flatnonzero(planned.left))
-        ids = broker_names(planned.brokers.cluster.broker_ids[waiting].tolist())
+        ids = planned.brokers.names(waiting)
         then = f"; {ids} {'is' if len(waiting) == 1 else 'are'} empty only then" if len(waiting) else ""
         have, they, keep = ("has", "it", "keeps") if len(stuck) == 1 else ("have", "they", "keep")
         no_leader = f"{have} no leader, so {they} cannot be copied until a replica is back"
@@ -181,11 +176,11 @@ def _lagging(planned: Planned) -> Iterator[str]:
     if len(filled):
         get, have, run = ("gets", "has", "it runs") if len(filled) == 1 else ("get", "have", "they run")
         count = counted(int(gets[filled].sum()), "replica")
-        names = broker_names(brokers.cluster.broker_ids[filled].tolist()).capitalize()
+        names = brokers.names(filled).capitalize()
         yield f"{names} {get} {count}, but {have} none in sync: check first that {run}, for no plan without was found"
     if len(spared) and (planned.copies or planned.goal.objective == "even"):
         has, it_gets, it_runs = ("has", "it gets", "it runs") if len(spared) == 1 else ("have", "they get", "they run")
-        names = broker_names(brokers.cluster.broker_ids[spared].tolist()).capitalize()
+        names = brokers.names(spared).capitalize()
         yield f"{names} {has} no replica in sync, so whether {it_runs} is not known: {it_gets} no others"
 
 
@@ -234,7 +229,7 @@ def _offers(planned: Planned) -> Iterator[str]:
         return
     total = int(planned.loads[1].replicas[brokers.usable].sum())
     share = total * float(brokers.weights[new].sum() / brokers.weights[brokers.usable].sum())
-    names = broker_names(brokers.cluster.broker_ids[new].tolist())
+    names = brokers.names(new)
     stay, it = ("stay", "them") if len(new) > 1 else ("stays", "it")
     gives = "evens out the load"
     if share >= len(new) and not excluded.any():  # else the others may keep all that they have

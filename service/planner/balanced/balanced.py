@@ -31,7 +31,7 @@ from service.core.budget import reserve_in_turn
 from service.core.certificate import Certificate, Objective
 from service.core.errors import InvalidQuestion
 from service.core.measures import occurrences, weighted_load
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, Topics, ranks_of
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, Topics, offsets_of, ranks_of
 from service.core.printable import counted
 from service.core.ragged import claimed_once, grouped, rows_and_places, taken
 from service.planner.balanced.transport import MOST_STEPS, Levels, Limited, Rooms, Routes, levels, ship, ship_within
@@ -260,8 +260,7 @@ def _bound(kinds: Kinds, bounds: Levels) -> Int64s:
     partitions = np.bincount(np.searchsorted(classes, lowest), kinds.sizes, len(classes)).astype(np.int64)
     members = np.bincount(of_members, kinds.counts, len(classes)).astype(np.int64)
     each, more = np.divmod(partitions, members)
-    of_each = np.repeat(np.arange(len(members)), members)
-    places = np.arange(len(of_each)) - np.repeat(np.cumsum(members) - members, members)
+    of_each, places = rows_and_places(offsets_of(members))
     return each[of_each] + (places < more[of_each])
 
 

@@ -11,7 +11,7 @@ from service.core.printable import all_of, counted
 from service.core.ragged import taken
 from service.planner.reassignments import planned as why
 from service.planner.reassignments.batches.schedule import BatchTiming, Pace
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names, rackless
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, rackless
 from service.planner.reassignments.planned import NAMED, Planned
 from service.planner.reassignments.resources.loads import names_of
 from service.planner.reassignments.sets import added
@@ -68,14 +68,14 @@ _REASONS: Final = (
 
 def _why(planned: Planned) -> Iterator[str]:
     """What the copies are for, if not all for the same."""
-    moves, ids = planned.moves, planned.brokers.cluster.broker_ids
+    moves = planned.moves
     copied, parts = (moves.targets != NONE) & ~np.isin(moves.reasons, (why.LEADER, why.DEMOTES)), list[str]()
     for reasons, verb, what in _REASONS:
         which = copied & np.isin(moves.reasons, reasons)
         if which.any():
             sources = np.unique(moves.sources[which & (moves.sources != NONE)])
             names = planned.names(np.unique(moves.partitions[which]))
-            of = what.format(brokers=broker_names(ids[sources].tolist()), partitions=names)
+            of = what.format(brokers=planned.brokers.names(sources), partitions=names)
             count = int(which.sum())
             parts.append(f"{count:,} {verb}{'s' * (count == 1)} {of}")
     if len(parts) > 1:
@@ -118,13 +118,13 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
     if most and not len(named):
         named = np.flatnonzero(gains == most)
         how = f", {counted(most, 'replica')} each" if len(named) > 1 else f": it goes {_goes(before[named[0]], after[named[0]])}"
-        yield f"{broker_names(ids[named].tolist()).capitalize()} gain{'s' * (len(named) == 1)} the most{how}."
+        yield f"{brokers.names(named).capitalize()} gain{'s' * (len(named) == 1)} the most{how}."
     evenness = loads[1].spread()
     fullest = np.flatnonzero(after == after.max(initial=0))
     if evenness.skew >= UNEVEN and loads[1].counted[fullest].all() and len(np.setdiff1d(fullest, named)):
         are, each = ("is", "") if len(fullest) == 1 else ("are", " each")
         replicas = f"{counted(after[fullest[0]], 'replica')}{each}, {evenness.skew:.2f} times the mean"
-        yield f"{broker_names(ids[fullest].tolist()).capitalize()} {are} the fullest, with {replicas}."
+        yield f"{brokers.names(fullest).capitalize()} {are} the fullest, with {replicas}."
 
 
 def _goes(before: int, after: int) -> str:
@@ -185,7 +185,7 @@ def warnings(planned: Planned) -> Iterator[str]:
     for rack in left[left < len(cluster.rack_ids)][:NAMED].tolist():
         yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
     if len(plan.outside):
-        names = broker_names(cluster.broker_ids[plan.outside].tolist())
+        names = brokers.names(plan.outside)
         stay = f"{names.capitalize()} stay{'s' * (len(plan.outside) == 1)}"
         yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
     changed = planned.changed
@@ -221,14 +221,13 @@ def _in_sync(planned: Planned) -> Iterator[str]:
         )
     if placements.in_sync is None:
         return
-    rows, count = placements.replicas.row_of_each_value(), len(placements)
-    serving = placements.in_sync_now(brokers)
-    in_sync = np.bincount(rows[serving], minlength=count)
-    leaves = serving & added(planned.plan.replicas, placements.replicas)
-    last = (in_sync > 0) & (np.bincount(rows[leaves], minlength=count) == in_sync) & (in_sync < placements.replicas.lengths())
+    now, serving = placements.replicas, placements.in_sync_now(brokers)
+    in_sync = now.count(serving)
+    leaves = now.count(serving & added(planned.plan.replicas, now))
+    last = (in_sync > 0) & (leaves == in_sync) & (in_sync < now.lengths())
     if last.any():
-        sources = np.unique(placements.replicas.values[serving & last[rows]])
-        named, ids = np.flatnonzero(last).astype(np.int32), broker_names(brokers.cluster.broker_ids[sources].tolist())
+        sources = np.unique(now.values[serving & last[now.row_of_each_value()]])
+        named, ids = np.flatnonzero(last).astype(np.int32), brokers.names(sources)
         yield (
             f"{planned.names(named)} {'are' if len(named) > 1 else 'is'} in sync only on what the plan takes away: keep {ids} "
             "running until the copies are complete."
@@ -238,12 +237,11 @@ def _in_sync(planned: Planned) -> Iterator[str]:
 def _no_way_back(planned: Planned) -> Iterator[str]:
     """The brokers that a rollback needs and does not have."""
     brokers, dead = planned.brokers, planned.dead_before()
-    ids = brokers.cluster.broker_ids
     if len(dead):
-        names = f"{broker_names(ids[dead].tolist())} {'is' if len(dead) == 1 else 'are'} gone"
+        names = f"{brokers.names(dead)} {'is' if len(dead) == 1 else 'are'} gone"
         yield f"There is no way back while {names}: the rollback files need {'it' if len(dead) == 1 else 'them'}."
     unsure = (brokers.replaced_by != NONE) & (planned.loads[0].replicas > planned.loads[1].replicas)
     unsure[dead] = False
     if planned.placements.in_sync is None and unsure.any():
-        names = f"{broker_names(ids[unsure].tolist())} {'is' if unsure.sum() == 1 else 'are'}"
+        names = f"{brokers.names(unsure)} {'is' if unsure.sum() == 1 else 'are'}"
         yield f"Whether {names} gone is not known; if so, there is no way back: the rollback files need what is replaced."

@@ -66,7 +66,7 @@ def fixed_and_most(
     at_home = permits.kept(now)
     stays = excluded[rows]
     if copies is not None:
-        kept = np.bincount(rows[at_home], minlength=len(placements))
+        kept = now.count(at_home)
         stays = stays | (at_home & (kept == placements.replication_factors - copies)[rows])
     fixed, kept_at_most = (
         np.bincount(now.values[which], amount[which], len(brokers)).astype(np.float64)

@@ -47,20 +47,15 @@ class Leadership:
     @classmethod
     def of(cls, brokers: Brokers, placements: Placements, goal: Goal, then: Ragged) -> "Leadership":
         """Who leads before and after a plan. then : Ragged partition → brokers, those of the plan"""
-        before, first, count = placements.replicas, then.firsts(), len(placements)
+        before, first = placements.replicas, then.firsts()
         now, known = leaders_now(brokers, placements), placements.leaders is not None
-        rows = then.row_of_each_value()
         next_leader = first_of(then, in_sync_after(brokers, placements, then) & brokers.live[then.values])
-        changes = np.bincount(rows[added(before, then)], minlength=count) > 0
-        changes |= np.bincount(before.row_of_each_value()[added(then, before)], minlength=count) > 0
+        changes = (then.count(added(before, then)) > 0) | (before.count(added(then, before)) > 0)
         stuck = changes & ((now == NONE) | (next_leader == NONE))
         settled = now
         if placements.leaving is not None:  # once the reassignments in progress are complete
-            row = before.row_of_each_value()
-            stays = np.bincount(row[before.values == now[row]], minlength=count) > 0
-            settled = np.where(stays | (now == NONE), now, first_of(before, placements.in_sync_now(brokers)))
-        stays = np.bincount(rows[then.values == settled[rows]], minlength=count) > 0
-        leads = np.where(stays | stuck | (now == NONE), settled, next_leader)
+            settled = np.where(has(before, now) | (now == NONE), now, first_of(before, placements.in_sync_now(brokers)))
+        leads = np.where(has(then, settled) | stuck | (now == NONE), settled, next_leader)
         wants = before.firsts() != first
         if known:
             asked = ~placements.excluded & ~brokers.demoted[first]
@@ -87,6 +82,12 @@ def leaders_now(brokers: Brokers, placements: Placements) -> Int32s:
     return np.where((given == NONE) | brokers.live[given], given, following).astype(np.int32)
 
 
+def has(rows: Ragged, values: Int32s) -> Bools:
+    """bool[rows], which have a value of their own. values : int32[rows]"""
+    result: Bools = rows.count(rows.values == values[rows.row_of_each_value()]) > 0
+    return result
+
+
 def first_of(rows: Ragged, which: Bools) -> Int32s:
     """int32[rows], the first of these values of each row, NONE without any. which : bool[values]"""
     first = np.full(len(rows), NONE, np.int32)
@@ -104,9 +105,8 @@ def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str,
     """
     now = placements.replicas.firsts()
     can_lead = _may_lead(brokers, replicas)
-    row = replicas.row_of_each_value()
-    leads = can_lead & (replicas.values == now[row])
-    stays, possible = (np.bincount(row[which], minlength=len(now)) > 0 for which in (leads, can_lead))
+    open_to = replicas.where(can_lead)
+    stays, possible = has(open_to, now), open_to.lengths() > 0
     free = possible & ~placements.excluded
     if rule in ("keep", "demote"):
         if placements.in_sync is not None:  # only what is in sync can be elected
@@ -209,20 +209,15 @@ def _may_lead(brokers: Brokers, replicas: Ragged) -> Bools:
 
 def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
     """bool[replicas], ``narrow`` for the partitions that have any of it, else ``wide``."""
-    row = replicas.row_of_each_value()
-    some = np.bincount(row[narrow], minlength=len(replicas)) > 0
-    return np.where(some[row], narrow, wide)
+    return np.where((replicas.count(narrow) > 0)[replicas.row_of_each_value()], narrow, wide)
 
 
 def _led_by_demoted(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
     """bool[partitions], those that a demoted broker leads now and whose preferred leader may not, though another replica may."""
     if placements.leaders is None:
         return np.zeros(len(placements), np.bool_)
-    rows, can_lead = replicas.row_of_each_value(), can_lead & ~brokers.demoted[replicas.values]
-    preferred = can_lead & (replicas.values == placements.replicas.firsts()[rows])
-    by_preferred, by_any = (np.bincount(rows[which], minlength=len(placements)) > 0 for which in (preferred, can_lead))
-    led = placements.leaders
-    result: Bools = (led != NONE) & brokers.demoted[led] & by_any & ~by_preferred
+    others, led = replicas.where(can_lead & ~brokers.demoted[replicas.values]), placements.leaders
+    result: Bools = (led != NONE) & brokers.demoted[led] & (others.lengths() > 0) & ~has(others, placements.replicas.firsts())
     return result
 
 

@@ -34,7 +34,7 @@ from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.measures import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted
-from service.core.ragged import taken
+from service.core.ragged import changed, taken
 from service.planner.reassignments.model import NO_LIMIT, RACKS_UNKNOWN, Brokers, Goal, Placements, broker_names, bytes_on
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.resources.loads import placed_loads
@@ -142,7 +142,7 @@ def conclusion(found: Lint, brokers: Brokers, placements: Placements, reassigned
         if placements.sizes is None or unlimited[brokers.listed].all():
             missing.append("disks (partition_bytes or capacity_bytes are not known)")
         elif unlimited.any():
-            missing.append(f"disks of {broker_names(brokers.cluster.broker_ids[unlimited].tolist())} (capacity_bytes not known)")
+            missing.append(f"disks of {brokers.names(unlimited)} (capacity_bytes not known)")
     missing.append("which replicas are in sync")
     return f"{text}. Not checked: {all_of(missing, len(missing))}."
 
@@ -243,17 +243,14 @@ def _lint_changes(
         known & (lengths != lengths_now),
         lambda row: f"{counted(int(lengths[row]), 'replica')} instead of {lengths_now[row]:,}",
     )
-    same = known & (lengths == lengths_now)
-    values = same[replicas.row_of_each_value()]
-    equal = replicas.values[values] == now.values[same[now.row_of_each_value()]]
-    differing = np.bincount(replicas.row_of_each_value()[values][~equal], minlength=len(lengths)) > 0
-    findings.add("warning", "no-op", same & ~differing, "the partition has these replicas in this order already")
+    unchanged = known & ~changed(now, replicas)
+    findings.add("warning", "no-op", unchanged, "the partition has these replicas in this order already")
     racks, racks_now = (  # a broker that is gone is on no rack
         distinct_in_rows(rows, brokers.racks()[rows.values], there)
         for rows, there in ((replicas, exists), (now, brokers.listed[now.values]))
     )
     possible = np.minimum(lengths, racks_usable)
-    usable = np.bincount(replicas.row_of_each_value()[~exists], minlength=len(lengths)) == 0
+    usable = replicas.count(~exists) == 0
     crowded = known & usable & (racks < possible)
     worse = racks < np.minimum(racks_now, possible)
 

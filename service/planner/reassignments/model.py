@@ -87,6 +87,10 @@ class Brokers:
         """bool[brokers], those of ``usable`` that may get replicas which they do not have."""
         return self.usable & ~self.cordoned & self.destinations
 
+    def names(self, which: Bools | Int32s | Int64s) -> str:
+        """The ``broker_names`` of these brokers: bool[brokers], or indices."""
+        return broker_names(self.cluster.broker_ids[which].tolist())
+
     def racks(self) -> Int32s:
         """int32[brokers], the rack of each; all those without one share a rack, the last."""
         return racks_of(self.cluster)

@@ -95,7 +95,7 @@ def _take(left: Int32s, broker: int) -> bool:
 
 def copied(placements: Placements, replicas: Ragged) -> Int64s:
     """int64[partitions], how many brokers of each partition's row it does not have now."""
-    return np.bincount(replicas.row_of_each_value()[added(placements.replicas, replicas)], minlength=len(replicas))
+    return replicas.count(added(placements.replicas, replicas))
 
 
 def in_sync_after(brokers: Brokers, placements: Placements, replicas: Ragged) -> Bools:
@@ -254,7 +254,7 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
         replaces = brokers.replaced_by[brokers.replaced_by != NONE]
         pinned = moves | (np.isin(rows.values, replaces) & keeps)
     homes = np.where(moves, target, rows.values).astype(np.int32)
-    return Ragged(rows.offsets, homes), pinned, np.bincount(row[moves], minlength=len(chosen))
+    return Ragged(rows.offsets, homes), pinned, rows.count(moves)
 
 
 def with_pins(pins: Pins, chosen: Int32s, homes: Ragged, pinned: Bools, copies: Int64s) -> tuple[Ragged, Bytes]:

@@ -26,7 +26,7 @@ from service.planner.reassignments.batches.schedule import (
     fill_batches,
     pairs,
 )
-from service.planner.reassignments.model import NO_LIMIT, Brokers, broker_names
+from service.planner.reassignments.model import NO_LIMIT, Brokers
 from service.planner.reassignments.sets import Permits, reach
 
 TRIED: Final = 10_000
@@ -221,7 +221,7 @@ def _no_order(start: Callable[[Brokers], BatchProgress], progress: BatchProgress
             b, room[name] = int(coming[exceeds].min()), int(needs[exceeds].max())
             allowed = "max_replicas of broker {} is {}" if name == "max_replicas" else "Broker {} has room for {} bytes"
             clash.append(Clash(name, f"{allowed.format(ids[b], most[b])}, and it has {loads[b]}."))
-    subject = f"{broker_names(ids[full].tolist()).capitalize()} {'are' if full.sum() > 1 else 'is'}"
+    subject = f"{brokers.names(full).capitalize()} {'are' if full.sum() > 1 else 'is'}"
     given_up = progress.tried >= TRIED_IN_ALL
     first = start(brokers)
     circle_of = circles(first)
@@ -256,7 +256,7 @@ def _remedies(
         for name, values in limits.items():
             values[some] = np.minimum(values[some] + room[name], NO_LIMIT)
         if mends(replace(brokers, **limits), racks):
-            yield f"{needs[0].upper()}{needs[1:]} on {broker_names(brokers.cluster.broker_ids[some].tolist())}."
+            yield f"{needs[0].upper()}{needs[1:]} on {brokers.names(some)}."
             break
     if racks != "none" and mends(brokers, "none"):
         yield 'Set racks = "none".'

@@ -17,7 +17,7 @@ import numpy as np
 
 from service.core.budget import check_time
 from service.core.errors import Clash, Infeasible, InvalidQuestion, NoPlan, NotFound
-from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import changed, taken
 from service.planner.reassignments.batches.detours import fill_with_detours, keeps_rack_rule, with_rows
@@ -62,7 +62,7 @@ def in_batches(brokers: Brokers, placements: Placements, replicas: Ragged, limit
     check_time()
     pending = np.flatnonzero(changed(now, replicas)).astype(np.int32)
     # First those that lack replicas in sync: of these, those with the fewest above min.insync.replicas.
-    in_sync = _count_in_sync(placements, placements.in_sync_now(brokers))
+    in_sync = now.count(placements.in_sync_now(brokers))
     spare = in_sync if placements.min_in_sync is None else in_sync - placements.min_in_sync
     urgency = np.where(in_sync < now.lengths(), spare, NO_LIMIT)
     amounts = sizes * copies * (1 if limits.order == "smallest-first" else -1)
@@ -78,7 +78,7 @@ def in_batches(brokers: Brokers, placements: Placements, replicas: Ragged, limit
     check_time()
     steps = _steps(brokers, placements, replicas, progress.batch_of, progress.detours)
     check_time()
-    copies = np.bincount(steps.after.row_of_each_value()[added(steps.before, steps.after)], minlength=len(steps.after))
+    copies = steps.after.count(added(steps.before, steps.after))
     moves, moved = (
         np.bincount(steps.batches, each.astype(np.float64), progress.batch).astype(np.int64)
         for each in (copies, copies * sizes[steps.partitions])
@@ -124,17 +124,12 @@ def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits:
             )
 
 
-def _count_in_sync(placements: Placements, in_sync: Bools) -> Int64s:
-    """int64[partitions]"""
-    return np.bincount(placements.replicas.row_of_each_value()[in_sync], minlength=len(placements))
-
-
 def _check_in_sync(brokers: Brokers, placements: Placements, replicas: Ragged) -> None:
     """Raise Infeasible if a step leaves a partition with fewer replicas in sync than it needs and has now."""
     if placements.min_in_sync is None:
         return
-    left = np.bincount(replicas.row_of_each_value()[in_sync_after(brokers, placements, replicas)], minlength=len(placements))
-    before = _count_in_sync(placements, placements.in_sync_now(brokers))
+    left = replicas.count(in_sync_after(brokers, placements, replicas))
+    before = placements.replicas.count(placements.in_sync_now(brokers))
     breaks = np.flatnonzero((left < placements.min_in_sync) & (left < before))
     if len(breaks):
         worst = int(breaks[0])

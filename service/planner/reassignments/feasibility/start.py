@@ -306,7 +306,7 @@ def _vacancies(s: ReplicaSets, rows: Int32s, racks: int) -> Bools:
     """bool[rows, racks], where each of these partitions lacks a replica anyway, beside those at home."""
     members, homes = (taken(Ragged(*some), rows) for some in ((s.offsets, s.members), (s.home_offsets, s.homes)))
     comes, row = added(homes, members), members.row_of_each_value()
-    missing, on_rack = np.bincount(row[comes], minlength=len(rows)), np.zeros((len(rows), racks), np.int32)
+    missing, on_rack = members.count(comes), np.zeros((len(rows), racks), np.int32)
     np.add.at(on_rack, (row[~comes], s.racks[members.values[~comes]]), 1)
     rule, covered = s.rules[rows], np.count_nonzero(on_rack, axis=1)
     new_rack_only = (rule == ONE_PER_RACK) | ((rule == EVERY_RACK) & (missing <= s.racks_usable[rows] - covered))
