@@ -159,6 +159,4 @@ EXAMPLE: Final = {
     ]
 }
 
-OPERATION: Final = Operation(
-    "co-partitionings", "checkCoPartitioning", "co_partitioning", "two topics → can they be joined?", EXAMPLE
-)
+OPERATION: Final = Operation("checkCoPartitioning", "co_partitioning", "two topics → can they be joined?", EXAMPLE)

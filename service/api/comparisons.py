@@ -222,10 +222,5 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "partitioner-comparisons",
-    "comparePartitioners",
-    "partitioner_comparison",
-    "the same keys, different partitioners",
-    EXAMPLE,
-    columns=("keys",),
+    "comparePartitioners", "partitioner_comparison", "the same keys, different partitioners", EXAMPLE, columns=("keys",)
 )

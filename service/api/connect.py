@@ -340,10 +340,5 @@ EXAMPLE: Final = {
 """w2 joins, and leaves again."""
 
 OPERATION: Final = Operation(
-    "connect-assignments",
-    "assignConnectors",
-    "assignment",
-    "connectors and tasks → Connect's workers",
-    EXAMPLE,
-    query=ExplainSchema,
+    "assignConnectors", "assignment", "connectors and tasks → Connect's workers", EXAMPLE, query=ExplainSchema
 )

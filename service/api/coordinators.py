@@ -156,6 +156,4 @@ FORM: Final = Form(CoordinatorSchema(), answer, CoordinatorAnswerSchema, documen
 
 EXAMPLE: Final = {"group_id": "billing"}
 
-OPERATION: Final = Operation(
-    "coordinators", "findCoordinator", "coordinator", "id → coordinator partition", EXAMPLE, query=ExplainSchema
-)
+OPERATION: Final = Operation("findCoordinator", "coordinator", "id → coordinator partition", EXAMPLE, query=ExplainSchema)

@@ -389,4 +389,4 @@ EXAMPLE: Final = {
     "bytes_base64": "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE=",
 }
 
-OPERATION: Final = Operation("decodings", "decode", "decoding", "captured bytes → JSON", EXAMPLE, columns=("records",))
+OPERATION: Final = Operation("decode", "decoding", "captured bytes → JSON", EXAMPLE, columns=("records",))

@@ -84,5 +84,5 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "descriptions", "describe", "description", "pasted texts → what they describe", EXAMPLE, query=DescriptionsOptionsSchema
+    "describe", "description", "pasted texts → what they describe", EXAMPLE, query=DescriptionsOptionsSchema
 )

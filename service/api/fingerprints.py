@@ -352,7 +352,6 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "partitioner-fingerprints",
     "fingerprintPartitioners",
     "partitioner_fingerprint",
     "keys and partitions → which partitioner",

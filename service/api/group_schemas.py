@@ -295,8 +295,23 @@ class GroupAssignmentSchema(Schema):
 
     @pre_load
     def candidates(self, body: Any, **_: Any) -> Any:
-        """The body with one partition count for each topic."""
-        return _without_candidates(body) if isinstance(body, dict) else body
+        """The body with one partition count for each topic. Raises ValidationError."""
+        topics = body.get("topics") if isinstance(body, dict) else None
+        if not isinstance(topics, list) or not any(map(_has_candidates, topics)):
+            return body
+        faults: dict[int, Any] = {}
+        for i, topic in enumerate(topics):
+            fault = _fault(topic, body) if _has_candidates(topic) else None
+            if fault is not None:
+                faults[i] = {"partitions_count": [fault]}
+        if faults:
+            raise ValidationError({"topics": faults})
+        if prod(len(topic["partitions_count"]) for topic in topics if _has_candidates(topic)) > MAX_COMBINATIONS:
+            raise ValidationError({"topics": [f"At most {MAX_COMBINATIONS} combinations of partition counts are tried."]})
+        first = [
+            topic | {"partitions_count": topic["partitions_count"][0]} if _has_candidates(topic) else topic for topic in topics
+        ]
+        return {**body, "topics": first}
 
     @post_load(pass_original=True)
     def question(self, body: dict[str, Any], original: Any, **_: Any) -> GroupQuestion:
@@ -308,24 +323,6 @@ class GroupAssignmentSchema(Schema):
         combinations = islice(product(*lists.values()), MAX_COMBINATIONS)
         counts = tuple(dict(zip(lists, each, strict=True)) for each in combinations)
         return GroupQuestion(**body, compare=compare, counts=counts)
-
-
-def _without_candidates(body: dict[str, Any]) -> dict[str, Any]:
-    """The body with the first of its candidates as each topic's partitions_count; raises ValidationError."""
-    topics = body.get("topics")
-    if not isinstance(topics, list) or not any(map(_has_candidates, topics)):
-        return body
-    faults: dict[int, Any] = {}
-    for i, topic in enumerate(topics):
-        fault = _fault(topic, body) if _has_candidates(topic) else None
-        if fault is not None:
-            faults[i] = {"partitions_count": [fault]}
-    if not faults and prod(len(topic["partitions_count"]) for topic in topics if _has_candidates(topic)) > MAX_COMBINATIONS:
-        raise ValidationError({"topics": [f"At most {MAX_COMBINATIONS} combinations of partition counts are tried."]})
-    if faults:
-        raise ValidationError({"topics": faults})
-    first = [{**topic, "partitions_count": topic["partitions_count"][0]} if _has_candidates(topic) else topic for topic in topics]
-    return {**body, "topics": first}
 
 
 def _has_candidates(topic: Any) -> bool:

@@ -491,6 +491,4 @@ EXAMPLE: Final = {
     ],
 }
 
-OPERATION: Final = Operation(
-    "group-assignments", "assignGroup", "assignment", "partitions → group members", EXAMPLE, query=GroupQuerySchema
-)
+OPERATION: Final = Operation("assignGroup", "assignment", "partitions → group members", EXAMPLE, query=GroupQuerySchema)

@@ -269,4 +269,4 @@ EXAMPLE: Final = {
     "texts": ["".join(f"[2026-11-21 09:00:1{i},022] INFO {line}\n" for i, line in enumerate(_LOG))],
 }
 
-OPERATION: Final = Operation("group-histories", "tellHistory", "history", "logs and records → what happened to a group", EXAMPLE)
+OPERATION: Final = Operation("tellHistory", "history", "logs and records → what happened to a group", EXAMPLE)

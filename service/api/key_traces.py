@@ -459,4 +459,4 @@ EXAMPLE: Final = {
     "planned_partitions_count": 4,
 }
 
-OPERATION: Final = Operation("key-traces", "traceKey", "trace", "a key → its partition, brokers and readers", EXAMPLE)
+OPERATION: Final = Operation("traceKey", "trace", "a key → its partition, brokers and readers", EXAMPLE)

@@ -279,6 +279,4 @@ EXAMPLE: Final = {
     "brokers": [{"broker_id": 1}, {"broker_id": 2}],
 }
 
-OPERATION: Final = Operation(
-    "keyless-distributions", "distributeKeyless", "keyless", "records without a key → shares of the partitions", EXAMPLE
-)
+OPERATION: Final = Operation("distributeKeyless", "keyless", "records without a key → shares of the partitions", EXAMPLE)

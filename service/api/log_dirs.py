@@ -454,5 +454,5 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "log-dirs", "planLogDirs", "log_dirs", "log directories → which replica moves to which disk of its broker", EXAMPLE
+    "planLogDirs", "log_dirs", "log directories → which replica moves to which disk of its broker", EXAMPLE, tag="log-dirs"
 )

@@ -365,6 +365,4 @@ EXAMPLE: Final = {
     "keda": {"lag_threshold": 50_000},
 }
 
-OPERATION: Final = Operation(
-    "member-count-plans", "planMemberCounts", "member_count_plan", "a group → how many members it needs", EXAMPLE
-)
+OPERATION: Final = Operation("planMemberCounts", "member_count_plan", "a group → how many members it needs", EXAMPLE)

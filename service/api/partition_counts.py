@@ -411,10 +411,5 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "partition-count-plans",
-    "planPartitionCounts",
-    "partition_count_plan",
-    "keys → how many partitions",
-    EXAMPLE,
-    columns=("keys", "histogram"),
+    "planPartitionCounts", "partition_count_plan", "keys → how many partitions", EXAMPLE, columns=("keys", "histogram")
 )

@@ -206,5 +206,5 @@ FORM: Final = Form(PartitionsSchema(), answer, PartitionsAnswerSchema, document,
 EXAMPLE: Final = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
 
 OPERATION: Final = Operation(
-    "partitions", "allocatePartitions", "partition", "key → partition", EXAMPLE, query=ExplainSchema, columns=("keys",)
+    "allocatePartitions", "partition", "key → partition", EXAMPLE, query=ExplainSchema, columns=("keys",)
 )

@@ -342,6 +342,4 @@ EXAMPLE: Final = {
     ],
 }
 
-OPERATION: Final = Operation(
-    "placement-audits", "auditPlacement", "audit", "a topic's placement → could its placer have made it?", EXAMPLE
-)
+OPERATION: Final = Operation("auditPlacement", "audit", "a topic's placement → could its placer have made it?", EXAMPLE)

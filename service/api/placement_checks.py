@@ -173,4 +173,4 @@ EXAMPLE: Final = {
     ],
 }
 
-OPERATION: Final = Operation("placement-checks", "checkPlacement", "check", "a cluster → partitions at risk", EXAMPLE)
+OPERATION: Final = Operation("checkPlacement", "check", "a cluster → partitions at risk", EXAMPLE)

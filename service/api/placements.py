@@ -336,6 +336,4 @@ EXAMPLE: Final = {
     "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
 }
 
-OPERATION: Final = Operation(
-    "replica-placements", "placeReplicas", "placement", "replicas → brokers", EXAMPLE, query=ExplainSchema
-)
+OPERATION: Final = Operation("placeReplicas", "placement", "replicas → brokers", EXAMPLE, query=ExplainSchema)

@@ -178,4 +178,4 @@ EXAMPLE: Final = {
     "reassignment": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [0, 1]}]},
 }
 
-OPERATION: Final = Operation("reassignment-lints", "lintReassignment", "lint", "a reassignment JSON → its errors", EXAMPLE)
+OPERATION: Final = Operation("lintReassignment", "lint", "a reassignment JSON → its errors", EXAMPLE, tag="reassignment-lints")

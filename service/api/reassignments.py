@@ -466,10 +466,5 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "reassignments",
-    "planReassignment",
-    "reassignment",
-    "current placement → a plan to a better one",
-    EXAMPLE,
-    query=FrontierSchema,
+    "planReassignment", "reassignment", "current placement → a plan to a better one", EXAMPLE, query=FrontierSchema
 )

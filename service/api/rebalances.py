@@ -442,5 +442,5 @@ EXAMPLE: Final = {
 }
 
 OPERATION: Final = Operation(
-    "group-rebalances", "simulateRebalances", "rebalance", "a timeline of a group → its rebalances", EXAMPLE, query=ExplainSchema
+    "simulateRebalances", "rebalance", "a timeline of a group → its rebalances", EXAMPLE, query=ExplainSchema
 )

@@ -286,4 +286,4 @@ EXAMPLE: Final = {
 }
 """m2 has joined."""
 
-OPERATION: Final = Operation("streams-assignments", "assignTasks", "assignment", "tasks → Streams' members", EXAMPLE)
+OPERATION: Final = Operation("assignTasks", "assignment", "tasks → Streams' members", EXAMPLE)

@@ -63,7 +63,8 @@ def resource(family: Family) -> Blueprint:
         parser = TextParser()
     elif operation.columns:
         parser = (LinesParser if form.lines else ArrowParser)(*operation.columns, read_json=form.read)
-    blueprint = Blueprint(operation.tag, module.__name__, parser, description=operation.about)
+    tag = operation.tag or family.path.removeprefix("/v1/")
+    blueprint = Blueprint(tag, module.__name__, parser, description=operation.about)
     blueprint.decision(family.path, form, operation, module.__doc__, OFFERED.get(family.name))
     return blueprint
 

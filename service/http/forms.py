@@ -298,21 +298,22 @@ A = TypeVar("A", bound=FamilyAnswer)
 class Operation:
     """The POST of a family.
 
-    tag : its resource in the contract, and about : what that answers
     name : the operationId
     metric : the decision's name in metrics
+    about : what its resource in the contract answers
     example : a body for the reference page
     query : the parameters, each a field of the question
     columns : the members of a body that an Arrow stream replaces; the field of the first gets the stream
+    tag : the resource; None: as its path
     """
 
-    tag: str
     name: str
     metric: str
     about: str
     example: dict[str, Any]
     query: type[Schema] = DetailSchema
     columns: tuple[str, ...] = ()
+    tag: str | None = None
 
 
 @dataclass(frozen=True)

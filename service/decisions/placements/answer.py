@@ -210,7 +210,7 @@ def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Bu
     cluster = _loaded_cluster(given, placer)
     sizes = [(request.partitions_count, request.replication_factor) for _, request in requests]
     _check_size(cluster, sizes, "partitions_count" if alone else "topics", budget)
-    return cluster, partial(create, cluster, requests, alone)
+    return cluster, partial(create, cluster, requests, alone=alone)
 
 
 def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Budget) -> tuple[Cluster, Command]:
@@ -247,7 +247,8 @@ def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) 
     cluster = read_cluster(given["cluster_brokers"])
     _check_size(cluster, [(len(ids), int(factors.max(initial=0)))], "current_assignments", budget)
     broker_list = np.array(given["broker_list"], np.int32)
-    return cluster, partial(generate, cluster, broker_list, given["topics_to_move"], current, given.get("rack_aware", True))
+    aware = given.get("rack_aware", True)
+    return cluster, partial(generate, cluster, broker_list, given["topics_to_move"], current, rack_aware=aware)
 
 
 _OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb", "racks"})

@@ -77,10 +77,11 @@ for no explanation."""
 def create(
     cluster: Cluster,
     requests: Sequence[tuple[str, PlacementRequest]],
-    alone: bool,  # noqa: FBT001 - a part of the command, as the others
     placer: Placer,
     random: JavaRandom,
     explained: int,
+    *,
+    alone: bool,
 ) -> Created:
     """Create topics, one after another. alone : there is one topic, whose error is the whole answer"""
     results: list[Placed | NotPlaced] = []
@@ -149,10 +150,11 @@ def generate(
     broker_list: Int32s,
     topics_to_move: Sequence[str],
     current: dict[str, CurrentTopic],
-    rack_aware: bool,  # noqa: FBT001 - as above
     _: Placer,
     random: JavaRandom,
     __: int,
+    *,
+    rack_aware: bool,
 ) -> Generated:
     """Generate a reassignment, as ``kafka-reassign-partitions --generate`` does."""
     proposal = propose(cluster, broker_list, topics_to_move, current, random, rack_aware=rack_aware)
