@@ -19,12 +19,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.errors import InvalidQuestion, KafkaError
-from service.core.model import NONE, Bools, Int32s, Int64s
-
-Floats = npt.NDArray[np.float64]
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 
 _, STICKY, UNIFORM_STICKY, ADAPTIVE = RULES = ("round-robin", "sticky", "uniform-sticky", "adaptive")
 RACK_AWARE: Final = (UNIFORM_STICKY, ADAPTIVE)
@@ -60,10 +57,10 @@ class Keyless:
     led: Bools
     queue_sizes: Int64s
     slow: Bools
-    batch_records: Floats
+    batch_records: Float64s
     rack_aware: bool
     producer_racks: Int32s
-    producer_weights: Floats
+    producer_weights: Float64s
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class Producers:
     same_rack : the share of the records that stay in the producers' rack
     """
 
-    shares: Floats
+    shares: Float64s
     frequency_table: Int64s | None
     partition_ids: Int32s | None
     same_rack: float
@@ -85,7 +82,7 @@ class Producers:
 class Distribution:
     """The answer. shares : float64[partitions], those of all producers together."""
 
-    shares: Floats
+    shares: Float64s
     producers: list[Producers]
 
     @property

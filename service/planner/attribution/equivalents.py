@@ -16,12 +16,11 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Column, Encoding, Numbers, byte_strings, strings
-from service.core.model import Bools, Bytes, Int32s, Int64s, Keys
+from service.core.model import Bools, Bytes, Float64s, Int32s, Int64s, Keys
 from service.core.partitioners import allocation
 from service.core.partitioners.allocation import settle
 from service.core.partitioners.crc32 import CRC32
@@ -138,7 +137,7 @@ class Hashes:
                 row[undecided] = UNDECIDED
         return result
 
-    def dividends(self) -> npt.NDArray[np.float64]:
+    def dividends(self) -> Float64s:
         """float64[classes, n], what each class takes modulo the partition count: whole numbers; NaN where UNDECIDED."""
         result = np.empty((len(self.classes), len(self.hashes[0]) if self.hashes else 0), np.float64)
         for row, each, hashes, undecided in zip(result, self.classes, self.hashes, self.undecided, strict=True):
@@ -325,7 +324,7 @@ def unlisted(known: Iterable[PartitionerClass], column: Column, key_format: str,
     return tuple(classes[:most])
 
 
-def whole_numbers(column: Column, key_format: str) -> npt.NDArray[np.int64] | None:
+def whole_numbers(column: Column, key_format: str) -> Int64s | None:
     """int64[n], the keys as whole numbers below LARGEST_NUMBER, 0 where there is none; None if any key is something else."""
     if isinstance(column, columns.Numbers) and key_format in columns.INTEGERS:
         values = column.values.astype(np.int64)
@@ -344,7 +343,7 @@ def _are_digits(keys: Keys) -> bool:
     return bool(((lengths >= 1) & (lengths <= DIGITS)).all() and ((data >= ord("0")) & (data <= ord("9"))).all())
 
 
-def _parsed(keys: Keys) -> npt.NDArray[np.int64]:
+def _parsed(keys: Keys) -> Int64s:
     starts, lengths = keys.offsets[:-1], np.diff(keys.offsets)
     values = np.zeros(len(keys), np.int64)
     for place in range(int(lengths.max(initial=0))):

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
-from service.core.model import Bools, Int32s, Int64s
+from service.core.model import Bools, Float64s, Int32s, Int64s
 from service.core.partitioners.model import Partitioner
 from service.planner.attribution.equivalents import (
     PartitionerClass,
@@ -35,7 +34,6 @@ from service.planner.attribution.equivalents import (
 from service.planner.attribution.mixtures import (
     NEVER,
     SIGNIFICANCE,
-    Floats,
     Interval,
     Mixture,
     Patterns,
@@ -184,7 +182,7 @@ class Trials:
     decided: Int64s
     total: int
 
-    def log_likelihoods(self) -> Floats:
+    def log_likelihoods(self) -> Float64s:
         """float64[classes, counts], of all pairs, if the class and chance placed them in the likeliest proportion."""
         k, n, partitions = self.explained.astype(float), self.decided[:, None].astype(float), self.counts.astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -192,7 +190,7 @@ class Trials:
             share = np.maximum(np.where(n > 0, k / n, 0), 1 / partitions)
             explained = np.where(k > 0, k * np.log(share), 0)
             others = np.where(n > k, (n - k) * np.log((1 - share) / (partitions - 1)), 0)
-        result: Floats = explained + others - (self.total - n) * np.log(partitions)
+        result: Float64s = explained + others - (self.total - n) * np.log(partitions)
         return result
 
 
@@ -295,7 +293,7 @@ class WriterSearch:
 
 
 def earlier_classes(
-    classes: tuple[PartitionerClass, ...], dividends: Floats, partitions: Int32s, partitions_counts: range
+    classes: tuple[PartitionerClass, ...], dividends: Float64s, partitions: Int32s, partitions_counts: range
 ) -> tuple[list[tuple[PartitionerClass, int]], int]:
     """The classes at earlier counts that may have written some pairs, each with its index; and the likeliest count now.
 
@@ -396,10 +394,10 @@ def _judge(
     )  # fmt: skip
 
 
-def _surviving(case: Case, likely: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _surviving(case: Case, likely: Bools) -> Bools:
     """Those of the likely candidates (bool[classes, counts]) that no pair contradicts, or that explain more than chance does."""
     trials, allowed = case.trials, math.log(SIGNIFICANCE / case.hypotheses)
-    surviving: npt.NDArray[np.bool_] = likely & (trials.explained == trials.decided[:, None])
+    surviving: Bools = likely & (trials.explained == trials.decided[:, None])
     for k, c in zip(*np.nonzero(likely & ~surviving & (trials.explained > 0)), strict=True):
         pairs, decided = int(trials.explained[k, c]), int(trials.decided[k])
         surviving[k, c] = log_tail(pairs, decided, 1 / int(trials.counts[c])) <= allowed
@@ -412,7 +410,7 @@ def _candidate(trials: Trials, k: int, c: int, *, ruled_out: bool, agreeing: flo
     return Candidate(k, n, pairs, decided, log_tail(pairs, decided, 1 / n), ruled_out, more)
 
 
-def _agreements(case: Case, class_index: int, tried: Bools) -> Floats:
+def _agreements(case: Case, class_index: int, tried: Bools) -> Float64s:
     """float64[classes, counts]: the share of random keys that each puts where this class does at the likeliest count.
 
     tried : bool[classes, counts]; 0 where False. Few candidates survive, and of all of them this would take most of the time.
@@ -429,7 +427,7 @@ def _substitutes(case: Case, answer: list[int], class_index: int) -> list[int]:
     return [k for k in range(len(case.classes)) if k not in answer and log_likelihood(case.patterns, [*others, k]) >= enough]
 
 
-def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:
+def _more_samples(case: Case, first: Candidate, agreeing: Float64s) -> int:
     """How many more samples leave one answer if the first candidate is right, or NEVER."""
     allowed = math.log(SIGNIFICANCE / case.hypotheses)
     chance = 1 / first.partitions_count

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.budget import check_time
-from service.core.model import Bools, Int32s, Int64s
+from service.core.model import Bools, Float64s, Int32s, Int64s
 
 # The shares of several writers in the records that they wrote, and an interval for each.
 #
@@ -39,8 +38,6 @@ from service.core.model import Bools, Int32s, Int64s
 # as far as the records of other keys have one writer each. The interval is Wilson's score interval for as many independent
 # records as give this variance. So it stays within [0, 1], and it is not empty at a share of 0 or 1, where each key counts as
 # one record. A few keys with most of the records make the interval wide, and less reliable.
-
-Floats = npt.NDArray[np.float64]
 
 Interval = tuple[float, float]
 
@@ -71,10 +68,10 @@ class Pairs:
 
     keys: Int32s
     patterns: Int64s
-    times: Floats
+    times: Float64s
 
 
-def merged(likelihoods: Floats, counts: Int64s) -> tuple[Floats, Int64s]:
+def merged(likelihoods: Float64s, counts: Int64s) -> tuple[Float64s, Int64s]:
     """The distinct rows, and how much they count together.
 
     Patterns that differ only in classes that are no component count as one: there may be 500,000, and hundreds of rounds.
@@ -96,7 +93,7 @@ def merged(likelihoods: Floats, counts: Int64s) -> tuple[Floats, Int64s]:
     return likelihoods[rows[present] - 1], np.bincount(codes, counts, most)[present].astype(np.int64)
 
 
-def most_likely(likelihoods: Floats, counts: Int64s) -> Floats:
+def most_likely(likelihoods: Float64s, counts: Int64s) -> Float64s:
     """float64[components], the shares of maximum likelihood.
 
     likelihoods : float64[patterns, components], the probability of the pattern's partitions in each component: 0, 1 or that of
@@ -113,7 +110,7 @@ def most_likely(likelihoods: Floats, counts: Int64s) -> Floats:
     return _climb(likelihoods, weights)
 
 
-def _climb(likelihoods: Floats, weights: Floats) -> Floats:
+def _climb(likelihoods: Float64s, weights: Float64s) -> Float64s:
     """float64[components], adding up to 1: the shares with the highest weights @ log(likelihoods @ shares), a concave function.
 
     Each round takes Newton's step, no further than leaves a part of each share, or, if that does not lead as high, the step of
@@ -137,12 +134,12 @@ def _climb(likelihoods: Floats, weights: Floats) -> Floats:
     return shares
 
 
-def _information(scores: Floats, weights: Floats) -> Floats:
+def _information(scores: Float64s, weights: Float64s) -> Float64s:
     """float64[components, components], the negative second derivatives of the log-likelihood of a record."""
     return scores.T @ (weights[:, None] * scores)
 
 
-def intervals(likelihoods: Floats, shares: Floats, pairs: Pairs) -> tuple[Interval, ...]:
+def intervals(likelihoods: Float64s, shares: Float64s, pairs: Pairs) -> tuple[Interval, ...]:
     """The 95% interval of each share, as the module's docstring describes. likelihoods, shares : as ``most_likely`` has them"""
     total = float(pairs.times.sum())
     weights = np.bincount(pairs.patterns, pairs.times, len(likelihoods)) / total
@@ -271,7 +268,7 @@ def _test(patterns: Patterns, chosen: list[int], another: int) -> tuple[int, int
     return successes, trials, log_tail(successes, trials, 1 / partitions) if partitions > 1 else 0.0
 
 
-def likelihoods(patterns: Patterns, classes: list[int]) -> Floats:
+def likelihoods(patterns: Patterns, classes: list[int]) -> Float64s:
     """float64[patterns, classes + 1], the probability of a pair's partition if a class, or last chance, placed the record."""
     chance = 1 / patterns.partitions_count
     result = np.full((len(patterns.pairs), len(classes) + 1), chance)
@@ -327,7 +324,7 @@ def smallest(test: Callable[[int], bool], start: int = 0) -> int:
     return low + bisect_left(range(low, start + step), True, key=test)
 
 
-def samples_until(agreements: npt.NDArray[np.float64], doubt: float) -> int:
+def samples_until(agreements: Float64s, doubt: float) -> int:
     """How many samples reduce the probability that any rival still agrees with all of them to ``doubt``, or NEVER.
 
     agreements : float64[rivals], the share of keys that each rival puts where the truth does

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.budget import check_time
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
-from service.core.model import Bools, Int32s, Int64s
+from service.core.model import Bools, Bytes, Float64s, Int32s, Int64s
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.planner.attribution import equivalents
 from service.planner.attribution.equivalents import Hashes, PartitionerClass
-from service.planner.attribution.mixtures import Floats, Pairs, Patterns
+from service.planner.attribution.mixtures import Pairs, Patterns
 
 NO_KEY, EMPTY_KEY = 1, 2
 """Kinds of records whose partition may not depend on the key."""
@@ -42,7 +41,7 @@ class KeyObservations:
     rows: Int64s
     partition_ids: Int32s
     times: Int64s
-    kinds: npt.NDArray[np.uint8]
+    kinds: Bytes
     key_indices: Int32s
     keys: int
     pair_indices: Int32s
@@ -86,7 +85,7 @@ def observe(column: Column, key_format: str, partition_ids: Int32s) -> KeyObserv
     )
 
 
-def sample(classes: tuple[PartitionerClass, ...], observations: KeyObservations, most: int) -> tuple[Floats, Int32s]:
+def sample(classes: tuple[PartitionerClass, ...], observations: KeyObservations, most: int) -> tuple[Float64s, Int32s]:
     """float64[classes, n], ``Hashes.dividends`` of the first distinct pairs, and int32[n], where these were seen. most : of n"""
     few = slice(0, min(most, observations.pairs))
     hashes = equivalents.hash_all(classes, columns.rows_of(observations.column, few), observations.key_format)
@@ -94,7 +93,7 @@ def sample(classes: tuple[PartitionerClass, ...], observations: KeyObservations,
 
 
 @kernel
-def matches(dividends: Floats, partitions: Int32s, counts: Int64s, tried: Bools) -> Int64s:
+def matches(dividends: Float64s, partitions: Int32s, counts: Int64s, tried: Bools) -> Int64s:
     """How often a class puts a key on the partition where it was seen, for each class and partition count.
 
     dividends : float64[classes, n], whole numbers below 2^33, or NaN where the partition does not depend on the key

@@ -17,18 +17,17 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.budget import check_time, reserve
 from service.core.keys import columns
 from service.core.keys.columns import Column
-from service.core.model import Int32s, Int64s, Keys
+from service.core.model import Bools, Float64s, Int32s, Int64s, Keys
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.hashing_rule import Sign
 from service.core.partitioners.murmur2 import MURMUR2
 from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses, hash_all
-from service.planner.attribution.mixtures import SIGNIFICANCE, Floats
+from service.planner.attribution.mixtures import SIGNIFICANCE
 from service.planner.attribution.observations import NO_KEY, KeyObservations, matches
 
 # Earlier partition counts of a topic that grew.
@@ -67,7 +66,7 @@ class Growth(NamedTuple):
     log_chance: float
 
 
-def find_growth(dividends: Floats, partitions: Int32s, counts: range, hypotheses: int) -> list[Growth]:
+def find_growth(dividends: Float64s, partitions: Int32s, counts: range, hypotheses: int) -> list[Growth]:
     """The classes that may have written pairs, each with all counts that it needs to explain them; the likeliest first.
 
     dividends : float64[classes, n], as ``Hashes.dividends``; partitions : int32[n], where the keys were seen
@@ -109,7 +108,7 @@ def before_growth(each: PartitionerClass, partitions_count: int) -> PartitionerC
 
 
 def _cover(
-    dividends: Floats, partitions: Int32s, tried: Int64s, allowed: float, *, from_one: bool = False
+    dividends: Float64s, partitions: Int32s, tried: Int64s, allowed: float, *, from_one: bool = False
 ) -> tuple[list[int], float, int]:
     """The counts of a class, ascending, their log_chance, and how many pairs they leave. from_one : was the first count 1?
 
@@ -138,12 +137,12 @@ def _cover(
     return sorted(chosen), log_chance, int(np.count_nonzero(left))
 
 
-def _explained(dividends: Floats, partitions: Int32s, count: int) -> npt.NDArray[np.bool_]:
-    explained: npt.NDArray[np.bool_] = dividends % count == partitions
+def _explained(dividends: Float64s, partitions: Int32s, count: int) -> Bools:
+    explained: Bools = dividends % count == partitions
     return explained
 
 
-def evidence_of(dividends: Floats, partitions: Int32s, counts: Int64s, rest: float = 1.0) -> Floats:
+def evidence_of(dividends: Float64s, partitions: Int32s, counts: Int64s, rest: float = 1.0) -> Float64s:
     """float64[classes, counts], Chernoff's upper bound of the log of the probability that chance explains as many pairs.
 
     rest : the share of its partitions at which chance may put a key that earlier choices do not explain
@@ -156,7 +155,7 @@ def evidence_of(dividends: Floats, partitions: Int32s, counts: Int64s, rest: flo
         share = explained / pairs
         hits = np.where(share > 0, share * np.log(share / chance), 0)
         misses = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - chance)), 0)
-        bounds: Floats = np.where(share > chance, -pairs * (hits + misses), 0.0)
+        bounds: Float64s = np.where(share > chance, -pairs * (hits + misses), 0.0)
     return bounds
 
 

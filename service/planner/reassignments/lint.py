@@ -264,7 +264,8 @@ def _lint_changes(
 def _lint_cluster(brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings) -> None:
     """The rules about the cluster as a whole, for a reassignment without errors."""
     after = _after(placements, reassigned)
-    emptied = _emptied(brokers, placements.replicas, after)
+    had, has = (load_of(brokers.cluster, rows).replicas > 0 for rows in (placements.replicas, after))
+    emptied = had & ~has  # as when a broker is drained or replaced
     _lint_disks(brokers, placements, after, findings)
     drained = replace(brokers, draining=brokers.draining | emptied)
     loads = placed_loads(drained, placements, after)
@@ -295,12 +296,6 @@ def _lint_disks(brokers: Brokers, placements: Placements, after: Ragged, finding
         name = broker_names([int(brokers.cluster.broker_ids[broker])]).capitalize()
         holds = f"{name} would hold {counted(int(then[broker]), 'byte')} of replicas, {before[broker]:,} now,"
         findings.add_overall("error", "disk", f"{holds} and may hold {brokers.capacity_bytes[broker]:,}")
-
-
-def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:
-    """bool[brokers], which lose all their replicas, as when a broker is drained or replaced."""
-    has, had = (load_of(brokers.cluster, rows).replicas > 0 for rows in (after, before))
-    return had & ~has
 
 
 def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copies: int) -> int:

@@ -18,9 +18,7 @@ import numpy.typing as npt
 from numba import njit
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import Int64s
-
-Floats = npt.NDArray[np.float64]
+from service.core.model import Float64s, Int64s
 
 HEAVY: Final = 512
 """Most keys that are placed one by one."""
@@ -43,12 +41,12 @@ class Weights:
     rest, rest_squares : the sum of the other keys' weights, and of their squares
     """
 
-    heavy: Floats
+    heavy: Float64s
     rest: float
     rest_squares: float
 
     @staticmethod
-    def of(weights: Int64s | Floats, times: float = 1.0, heavy: Floats | None = None) -> Weights:
+    def of(weights: Int64s | Float64s, times: float = 1.0, heavy: Float64s | None = None) -> Weights:
         """These weights.
 
         times : the number of keys that each stands for
@@ -126,13 +124,13 @@ def random_skew(weights: Weights, partitions_count: int) -> RandomSkew:
     return RandomSkew(float(skews.mean()), max(1.0, float(low)), float(high))
 
 
-def _poisson_quantiles(probabilities: Floats, mean: float) -> Floats:
+def _poisson_quantiles(probabilities: Float64s, mean: float) -> Float64s:
     """The least k with P(Poisson(mean) ≤ k) at or above each probability."""
     from scipy.special import pdtr, pdtrik  # noqa: PLC0415 - takes half a second, and most requests do not need it
 
     k = np.ceil(pdtrik(probabilities, mean))
     below = np.maximum(k - 1, 0)
-    quantiles: Floats = np.where(pdtr(below, mean) >= probabilities, below, k)
+    quantiles: Float64s = np.where(pdtr(below, mean) >= probabilities, below, k)
     return quantiles
 
 
@@ -164,7 +162,7 @@ def _normal(state: npt.NDArray[np.uint64]) -> float:
 
 
 @kernel
-def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: int) -> Floats:
+def heaviest_of_few(heavy: Float64s, each: float, number: float, n: int, throws: int) -> Float64s:
     """float64[throws], the largest load of n partitions.
 
     heavy : float64[...]; each, number : the light keys' common weight and their number
@@ -191,7 +189,7 @@ def heaviest_of_few(heavy: Floats, each: float, number: float, n: int, throws: i
 
 
 @kernel
-def heaviest_touched(heavy: Floats, each: float, number: float, n: int, throws: int) -> tuple[Floats, Floats]:
+def heaviest_touched(heavy: Float64s, each: float, number: float, n: int, throws: int) -> tuple[Float64s, Float64s]:
     """The largest load of those of n partitions that have a heavy key.
 
     heavy, each, number : as above. Returns float64[throws] twice: that load, and the number of partitions without a heavy key.

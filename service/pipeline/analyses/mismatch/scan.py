@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
-from service.core.model import Int32s, Int64s
+from service.core.model import Bools, Float64s, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.pipeline.analyses.results import partial, rejects, without_corrupt
@@ -33,7 +33,7 @@ from service.planner.attribution.equivalents import (
     hash_all,
 )
 from service.planner.attribution.fingerprints import SAMPLE, earlier_classes
-from service.planner.attribution.mixtures import Floats, Pairs, Patterns
+from service.planner.attribution.mixtures import Pairs, Patterns
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -289,7 +289,7 @@ def add_earlier_counts(
     functions = [each for each in dict.fromkeys(_functions(scan.writers().classes)) if each is not None]
     known = [(each, bit, 1 + functions.index(of)) for (each, bit), of in zip(writers, columns, strict=True) if of is not None]
 
-    def dividends(sample: PairSample, few: slice) -> Floats:
+    def dividends(sample: PairSample, few: slice) -> Float64s:
         result = np.stack([each.rule.sign.before_modulo(sample.places[few, at].astype(np.int64)) for each, _, at in known])  # type: ignore[index]
         bits = np.array([bit for _, bit, _ in known])
         return np.where(sample.undecided[few] >> bits[:, None] & 1, np.nan, result)
@@ -353,7 +353,7 @@ def _pair_hashes(tokens: Int64s, partitions: Int32s) -> UInt64s:
     return spread
 
 
-def _bits(flags: npt.NDArray[np.bool_]) -> Int64s:
+def _bits(flags: Bools) -> Int64s:
     """int64[n] of bool[writers, n]: writer i is bit i."""
     total = np.zeros(flags.shape[1], np.int64)
     for i, row in enumerate(flags):
