@@ -115,7 +115,7 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     controller's requests (`operations`), or existing topics (`topics_to_move`, for the placer `kafka-reassign-generate`).
     """
 
-    asks = PlacementQuestion
+    asks = PlacementQuestion.of
 
     kafka_version = fields.String("the release to reproduce, one of the placer's", example=LATEST)
     placer = fields.String("the name of a placer, as GET /v1/placers lists them", load_default="striped")
@@ -222,7 +222,7 @@ def document(answer: PlacementAnswer) -> dict[str, Any]:
         **load_documents(answer.cluster, answer.load),
     }
     if answer.traffic is not None:
-        body["zone_traffic"] = answer.traffic.figures(answer.question.price_per_gb)
+        body["zone_traffic"] = answer.traffic.figures(answer.question.given.get("price_per_gb"))
     if answer.outcome.explanation:
         body["explanation"] = answer.outcome.explanation
     return body

@@ -9,7 +9,7 @@ import click
 
 from service import parameters
 from service.cli import GroupedCommand, decide_question, name_of, note, written
-from service.cli.terminal import Console, table
+from service.cli.terminal import Console, table, tell
 from service.core.printable import first_few, printable
 from service.http.json.codec import loads
 
@@ -51,13 +51,10 @@ def history(*, group_id: str, files: tuple[BufferedReader, ...], otherwise: bool
 
 def show(answer: dict[str, Any]) -> None:
     """Print the sentences and the rebalances of an answer."""
-    console = Console()
-    console.say(answer["conclusion"], *(each["sentence"] for each in answer["patterns"]), *answer["warnings"])
-    rows = [_row(each) for each in answer["rebalances"]]
-    if rows:
-        console.say("")
-        console.print(table(HEADS, rows))
+    patterns = (each["sentence"] for each in answer["patterns"])
+    tell((answer["conclusion"], *patterns, *answer["warnings"]), (HEADS, list(map(_row, answer["rebalances"]))))
     if (replayed := answer["otherwise"]) is not None:
+        console = Console()
         console.say("", replayed["conclusion"], *replayed["notes"], "")
         console.print(table(WAYS, [_way(each) for each in replayed["ways"]]))
 

@@ -253,12 +253,8 @@ def picture(answer: Json) -> str:
 
 def _show(answer: Json) -> None:
     """Print the conclusion, the tables and what their columns mean."""
-    from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
+    from service.cli.terminal import tell  # noqa: PLC0415 - imports that other forms do not need
 
-    console = Console()
-    console.say(answer["conclusion"], *answer["warnings"], "")
-    console.print(table(columns(answer), plan_rows(answer)))
-    if answer["policies"]:
-        console.print()
-        console.print(table(POLICIES, policy_rows(answer)))
-    console.say(*notes(answer))
+    plans, policies = (columns(answer), plan_rows(answer)), (POLICIES, policy_rows(answer))
+    tell((answer["conclusion"], *answer["warnings"]), plans, policies)
+    tell(notes(answer))

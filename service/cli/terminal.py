@@ -61,6 +61,16 @@ def table(heads: Sequence[str], rows: Sequence[Cells], *, cut: bool = False) -> 
     return filled
 
 
+def tell(sentences: Iterable[str], *tables: tuple[Sequence[str], Sequence[Cells]]) -> None:
+    """Print sentences, and the tables, heads and rows each, that have any rows, each after an empty line."""
+    console = Console()
+    console.say(*sentences)
+    for heads, rows in tables:
+        if rows:
+            console.say("")
+            console.print(table(heads, rows))
+
+
 HEADS: Final = ("member", "has", "gets", "gives up", "assigned")
 
 FEWEST_DIGITS: Final = 4

@@ -13,7 +13,7 @@ from service import __version__, parameters
 from service.cli import BadInput, GroupedCommand, ask, ask_each, note, rows_of
 from service.cli import into as into_folder
 from service.cli.descriptions import reading
-from service.cli.terminal import ROWS, Cells, Console, table
+from service.cli.terminal import ROWS, Cells, Console, table, tell
 from service.core.printable import counted, first_few, printable
 from service.descriptions import Description, UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
@@ -68,8 +68,6 @@ def check(
 
 def show(answer: dict[str, Any]) -> None:
     """Print the sentences and tables of an answer."""
-    console = Console()
-    console.say(answer["conclusion"], *answer["warnings"])
     findings = [
         (
             *(finding[name] for name in ("severity", "rule", "topic_name")),
@@ -79,10 +77,7 @@ def show(answer: dict[str, Any]) -> None:
         for finding in answer["findings"]
     ]
     brokers = [tuple("—" if cell is None else str(cell) for cell in broker.values()) for broker in answer["brokers"]]
-    for heads, rows in ((FINDINGS, findings), (BROKERS, brokers)):
-        if rows:
-            console.say("")
-            console.print(table(heads, rows))
+    tell((answer["conclusion"], *answer["warnings"]), (FINDINGS, findings), (BROKERS, brokers))
 
 
 FINDING_HEADS: Final = ("line", "severity", "rule", "partitions", "brokers", "finding")
@@ -134,11 +129,8 @@ def lint(
         note(printable(document["conclusion"]))
         click.echo(dumps(_sarif(file.name, findings, [lines[path] for path in paths])))
     else:
-        console = Console()
-        console.say(document["conclusion"], *document["warnings"])
-        if findings:
-            console.say("")
-            console.print(table(FINDING_HEADS, _alike(findings, [lines[path] for path in paths])))
+        rows = _alike(findings, [lines[path] for path in paths])
+        tell((document["conclusion"], *document["warnings"]), (FINDING_HEADS, rows))
     if document["counts"]["error"]:
         sys.exit(1)
 

@@ -1,9 +1,9 @@
 """The answer: replicas on brokers, and how even that is; and clusters, from Arrow to arrays."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -117,74 +117,52 @@ TOPIC_BYTES: Final = 4_000
 @dataclass(frozen=True)
 class PlacementQuestion:
     """What to place, in one of four forms: one topic (``partitions_count``), several topics of one CreateTopics (``topics``), a
-    KRaft controller's requests (``operations``), or existing topics (``topics_to_move``). None: not given.
+    KRaft controller's requests (``operations``), or existing topics (``topics_to_move``).
 
-    brokers, cluster_brokers : rows BROKER; current_assignments : rows CURRENT (see ``placements.rows``)
-    operations : ``[{operation, topics}]``
-    bytes_per_second : that are written to all that is placed, to each partition alike; price_per_gb : of traffic between zones
-    racks : "unknown" if racks are known not to be known
+    given : the fields of ``ReplicaPlacementSchema`` that are given. Of these, brokers and cluster_brokers are rows BROKER, and
+        current_assignments rows CURRENT (see ``placements.rows``)
     explain : whether to tell what was drawn, and which rule placed each replica
     """
 
-    placer: str = "striped"
-    kafka_version: str | None = None
-    topic_name: str | None = None
-    partitions_count: int | None = None
-    replication_factor: int | None = None
-    start_partition_id: int | None = None
-    start_index: int | None = None
-    replica_shift: int | None = None
-    partition_0_replicas: list[int] | None = None
-    random_seed: int | None = None
-    brokers: pa.StructArray | None = None
-    topics: list[Topic] | None = None
-    operations: list[dict[str, Any]] | None = None
-    default_partitions_count: int | None = None
-    default_replication_factor: int | None = None
-    broker_list: list[int] | None = None
-    topics_to_move: list[str] | None = None
-    cluster_brokers: pa.StructArray | None = None
-    current_assignments: pa.StructArray | None = None
-    rack_aware: bool | None = None
-    bytes_per_second: float | None = None
-    price_per_gb: float | None = None
-    racks: str | None = None
+    given: dict[str, Any]
     explain: bool = False
+
+    @classmethod
+    def of(cls, **fields: Any) -> Self:
+        """The question of a body; None stands for what is not given."""
+        return cls({name: value for name, value in fields.items() if value is not None})
 
     @property
     def version(self) -> str:
         """The release of Kafka."""
-        return self.kafka_version or LATEST
-
-    def given(self) -> dict[str, Any]:
-        """The fields that are given, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "explain"}
-        return {name: value for name, value in values.items() if value is not None}
+        version: str = self.given.get("kafka_version", LATEST)
+        return version
 
 
 def strategy(question: PlacementQuestion) -> Placer:
     """The placer, as the release has it. Raises UnknownStrategy, InvalidQuestion."""
-    return PLACERS[question.placer].at(question.version)
+    return PLACERS[question.given["placer"]].at(question.version)
 
 
-def _faults(question: PlacementQuestion, given: dict[str, Any]) -> Iterator[InvalidQuestion]:
+def _faults(question: PlacementQuestion) -> Iterator[InvalidQuestion]:
+    given = question.given
     yield from faults_of(lambda: strategy(question))
-    if question.placer not in PLACERS.names():
+    if given["placer"] not in PLACERS.names():
         return
-    placer = PLACERS[question.placer]
+    placer = PLACERS[given["placer"]]
     yield from faults_of(lambda: _form(given, placer))
     if not placer.takes_repeated_ids:
         for name in ("brokers", "cluster_brokers"):
             if name in given:
                 yield from duplicates_in_column(name, given[name], "broker_id")
-    if question.brokers is not None:
+    if "brokers" in given:
         yield from faults_of(lambda: _loaded_cluster(given, placer))
-    yield from duplicates_in_rows(question.topics or (), "topic_name", "topics")
-    for i, topic in enumerate(question.topics or ()):
+    yield from duplicates_in_rows(given.get("topics", ()), "topic_name", "topics")
+    for i, topic in enumerate(given.get("topics", ())):
         yield from _misplaced(topic, placer, "topics", i)
-    if question.partitions_count is not None:
+    if "partitions_count" in given:
         yield from _misplaced(given, placer)
-    for i, operation in enumerate(question.operations or ()):
+    for i, operation in enumerate(given.get("operations", ())):
         yield from duplicates_in_rows(operation["topics"], "topic_name", "operations", i, "topics")
 
 
@@ -373,7 +351,7 @@ class PlacementAnswer:
         """See Figures."""
         partitions = sum(len(topic.partition_ids) for topic in self.outcome.placed)
         items = {"partitions": partitions, "brokers": len(self.cluster)}
-        return Figures(self.placer.name, items, self.load.spread().skew, self.question.topic_name)
+        return Figures(self.placer.name, items, self.load.spread().skew, self.question.given.get("topic_name"))
 
     @property
     def conclusion(self) -> str:
@@ -388,7 +366,7 @@ class PlacementAnswer:
         text = f"Places {partitions} {of} on {on}" if count else "Places nothing"
         if self.outcome.refused:
             text += f"; Kafka refuses {counted(self.outcome.refused, 'topic or request', 'topics or requests')}"
-        if self._racks_matter and not cluster.rack_ids and self.question.racks is None:
+        if self._racks_matter and not cluster.rack_ids and "racks" not in self.question.given:
             text += f"; {RACKS_UNKNOWN}"
         return f"{text}."
 
@@ -396,7 +374,7 @@ class PlacementAnswer:
     def warnings(self) -> list[str]:
         """The brokers without a rack where others have one, and what can be read on the reader's rack."""
         without = rackless(self.cluster, np.ones(len(self.cluster), np.bool_)) if self._racks_matter else ()
-        return [*without, *read_nearby((self.traffic or NOT_KNOWN).figures(self.question.price_per_gb))]
+        return [*without, *read_nearby((self.traffic or NOT_KNOWN).figures(self.question.given.get("price_per_gb")))]
 
     @property
     def _racks_matter(self) -> bool:
@@ -406,13 +384,13 @@ class PlacementAnswer:
 
 def answer(question: PlacementQuestion, budget: Budget) -> PlacementAnswer:
     """Place the replicas. Raises InvalidQuestion (all faults at once), KafkaError, and what the budget raises."""
-    given = question.given()
-    raise_all(_faults(question, given))
+    given = question.given
+    raise_all(_faults(question))
     placer = strategy(question)
     cluster, command = _form(given, placer).read(given, placer, question.version, budget)
-    outcome = command(placer, JavaRandom(question.random_seed or 0), budget.explained if question.explain else 0)
+    outcome = command(placer, JavaRandom(given.get("random_seed", 0)), budget.explained if question.explain else 0)
     rows = rows_of_topics([topic.replicas for topic in outcome.placed])
-    written = question.bytes_per_second
+    written = given.get("bytes_per_second")
     rates = None if written is None else np.full(len(rows), written / max(len(rows), 1))
     traffic = placed_traffic(cluster, rows, rates)
     return PlacementAnswer(question, placer, cluster, outcome, load_of(cluster, rows), traffic)
