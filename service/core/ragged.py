@@ -43,6 +43,14 @@ def changed(before: Ragged, after: Ragged) -> Bools:
     return result
 
 
+def repeats(rows: npt.NDArray[np.integer[Any]], values: Int32s) -> Bools:
+    """bool[values], those that stand earlier in their row too. rows : integers[values], the row of each, below 2^31"""
+    pairs = rows.astype(np.int64) << 32 | values.astype(np.uint32).astype(np.int64)
+    repeated = np.ones(len(values), np.bool_)
+    repeated[np.unique(pairs, return_index=True)[1]] = False
+    return repeated
+
+
 def first_repeat(rows: Ragged, columns: int) -> int:
     """The index of the first value that its row already has, or NONE.
 

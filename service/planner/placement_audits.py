@@ -16,6 +16,7 @@ from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Placement
 from service.core.placers import Placer
 from service.core.placers.draws import Draws, agreeing, find_seed, misfit
 from service.core.printable import counted
+from service.core.ragged import repeats, rows_and_places
 from service.planner.reassignments.model import GIVE_RACKS
 
 # How even a placer makes a topic: the skew of leaders and replicas over brokers and racks, over all that it can draw.
@@ -197,12 +198,8 @@ def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[in
     factor, lengths = int(placement.lengths()[0]), placement.lengths()
     if factor == 0:
         return 0, PlacerRuleBroken(0, None, "replication-factor", "The partition has no replicas.")
-    rows = placement.row_of_each_value()
-    columns = np.arange(len(rows)) - placement.offsets[rows]
-    order = np.lexsort((columns, placement.values, rows))
-    again = (np.diff(rows[order]) == 0) & (np.diff(placement.values[order]) == 0)
-    repeated = np.zeros(len(order), np.bool_)
-    repeated[order[1:][again]] = True
+    rows, columns = rows_and_places(placement.offsets)
+    repeated = repeats(rows, placement.values)
     rules: list[tuple[str, Bools, str]] = [
         ("unknown-broker", placement.values == NONE, "The cluster has no such broker."),
         ("distinct-brokers", repeated, "The broker has another replica of this partition."),

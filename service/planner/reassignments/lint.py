@@ -26,7 +26,7 @@ The last three are of the whole reassignment, and only looked for if no row has 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.measures import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted
-from service.core.ragged import changed, taken
+from service.core.ragged import changed, repeats, taken
 from service.planner.reassignments.model import NO_LIMIT, RACKS_UNKNOWN, Brokers, Goal, Placements, broker_names, bytes_on
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.resources.loads import placed_loads
@@ -189,10 +189,10 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     known = reassigned.partitions != NONE
     findings.add("error", "unknown-topic", ~reassigned.known_topics, "there is no such topic")
     findings.add("error", "unknown-partition", reassigned.known_topics & ~known, "the topic has no such partition")
-    twice = _repeats_in_rows(np.unique(np.array(names, object), return_inverse=True)[1], ids)
+    twice = repeats(np.unique(np.array(names, object), return_inverse=True)[1], ids)
     findings.add("error", "duplicate-partition", twice, "the partition is listed twice")
     row_of = replicas.row_of_each_value()
-    twice = _repeats_in_rows(row_of, reassigned.broker_ids)
+    twice = repeats(row_of, reassigned.broker_ids)
     findings.add_replicas("error", "duplicate-replica", twice, "broker {} is listed twice")
     exists = replicas.values != NONE
     exists[exists] = brokers.listed[replicas.values[exists]]
@@ -325,11 +325,3 @@ def _after(placements: Placements, reassigned: Reassigned) -> Ragged:
     both = Ragged.of_lengths(np.concatenate([rows.lengths() for rows in parts]), np.concatenate([rows.values for rows in parts]))
     here = np.arange(len(placements), dtype=np.int32)
     return taken(both, np.where(row_of == NONE, here, len(placements) + row_of).astype(np.int32))
-
-
-def _repeats_in_rows(rows: Any, values: Int32s) -> Bools:
-    """bool[values], those that stand earlier in their row too. rows : int[values]"""
-    pairs = rows.astype(np.int64) << 32 | values.astype(np.uint32).astype(np.int64)
-    repeated = np.ones(len(values), np.bool_)
-    repeated[np.unique(pairs, return_index=True)[1]] = False
-    return repeated

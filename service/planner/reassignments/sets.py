@@ -289,8 +289,8 @@ def replica_state(
     rules = np.full(len(chosen), {"none": ANY_RACK, "spread": LIMITED, "strict": ONE_PER_RACK}[racks_rule], np.int8)
     if racks_rule == "strict":
         rules[factors > within.racks] = EVERY_RACK
-    excluded = taken(placements.replicas, np.flatnonzero(placements.excluded).astype(np.int32))
-    loads = np.bincount(excluded.values, minlength=len(brokers))
+    now = placements.replicas
+    loads = np.bincount(now.values[placements.excluded[now.row_of_each_value()]], minlength=len(brokers))
     state = _state(
         brokers,
         offsets_of(factors),

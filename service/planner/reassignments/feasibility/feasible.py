@@ -6,7 +6,6 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
-from service.core.ragged import taken
 from service.planner.reassignments.evenness import band
 from service.planner.reassignments.feasibility.packing import (
     IMPOSSIBLE,
@@ -97,9 +96,7 @@ def _pins_kept(s: ReplicaSets) -> bool:
 def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> Int64s:
     """int64[brokers], the bytes of the sets and of what is excluded."""
     sizes = placements.bytes_of_each()
-    excluded = np.flatnonzero(placements.excluded).astype(np.int32)
-    rows = taken(placements.replicas, excluded)
-    loads = bytes_on(rows, sizes[excluded], len(brokers))
+    loads = bytes_on(placements.replicas, np.where(placements.excluded, sizes, 0), len(brokers))
     np.add.at(loads, state.members, np.repeat(sizes[chosen], np.diff(state.offsets)))
     return loads
 
