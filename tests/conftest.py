@@ -40,8 +40,9 @@ settings.load_profile("suite")
 
 
 SLOWEST = (
-    *("tests/chart/test_pod.py", "tests/pipeline/spark/", "tests/page/", "tests/clients/test_go_balancer.py", "tests/runs/"),
-    "tests/chart/",
+    *("tests/chart/test_pod.py", "tests/clients/test_real_consumers.py", "tests/pipeline/spark/", "tests/page/"),
+    *("tests/clients/test_go_balancer.py", "tests/runs/", "tests/chart/", "tests/test_plugins.py"),
+    "tests/planner/reassignments/test_real_brokers.py",
 )
 """They begin first, in this order, so that no worker waits for another's last test."""
 
