@@ -94,6 +94,8 @@ class Ledger:
 
     def stop(self, partitions: Int32s, at_ms: Int64s | int) -> None:
         """No member reads these any longer. at_ms : int64 for each, or one for all"""
+        if not len(partitions):
+            return
         self._note(self.reader[partitions], at_ms, -1)
         self.reader[partitions] = NONE
         self.idle_since[partitions] = np.where(self.counted[partitions], at_ms, NEVER)
@@ -113,6 +115,8 @@ class Ledger:
 
         Returns float64[partitions], what has come in for each of them meanwhile; 0 without weights.
         """
+        if not len(partitions):
+            return np.zeros(0)
         if self.log is not None:
             starts = at_ms < NEVER
             self._note(readers[starts], at_ms[starts], 1)

@@ -233,10 +233,11 @@ class ClassicClients:
         if generation != self.coordinator.generation:
             return
         self.clock.spend((len(gains) + len(loses)) // PASSED)
-        ledger, owner = self.ledger, self.coordinator.owner
-        gainers, died = owner[gains], self.members.columns.died
-        starts = (died[gainers] == NEVER) & (ledger.reader[gains] == NONE) & ledger.counted[gains]
-        ledger.start(gains, gainers, np.where(starts, self.clock.now, NEVER), current, wait)
+        ledger, owner, died = self.ledger, self.coordinator.owner, self.members.columns.died
+        if len(gains):
+            gainers = owner[gains]
+            starts = (died[gainers] == NEVER) & (ledger.reader[gains] == NONE) & ledger.counted[gains]
+            ledger.start(gains, gainers, np.where(starts, self.clock.now, NEVER), current, wait)
         if len(loses):
             reads, present = np.zeros(len(died), np.bool_), self.present.numbers()
             reads[present] = died[present] == NEVER
