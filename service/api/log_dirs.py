@@ -52,7 +52,7 @@ from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
 
 if TYPE_CHECKING:
     from service.core.model import Int32s
-    from service.planner.log_dirs.model import DirMoves, LogDirPlan
+    from service.planner.log_dirs.model import DirMoves
 
 
 def _bytes(text: str) -> Int:
@@ -178,19 +178,8 @@ class Positions(NamedTuple):
     targets: Int32s
 
     @classmethod
-    def of_moves(cls, cluster: DirCluster, moves: DirMoves, some: slice) -> Positions:
-        """The replicas of some moves."""
-        return cls._of(cluster, moves.replicas[some], moves.sources[some], moves.targets[some])
-
-    @classmethod
-    def of_all(cls, cluster: DirCluster, plan: LogDirPlan) -> Positions:
-        """All replicas that end elsewhere."""
-        now = cluster.replicas.dirs
-        changed = np.flatnonzero(plan.dirs != now).astype(np.int32)
-        return cls._of(cluster, changed, now[changed], plan.dirs[changed])
-
-    @classmethod
-    def _of(cls, cluster: DirCluster, replicas: Int32s, sources: Int32s, targets: Int32s) -> Positions:
+    def of(cls, cluster: DirCluster, replicas: Int32s, sources: Int32s, targets: Int32s) -> Positions:
+        """Those of these replicas."""
         partitions, rows = np.unique(cluster.partitions[replicas], return_inverse=True)
         lists = taken(cluster.placements.replicas, cluster.partitions[replicas])
         log_dirs = cluster.log_dirs
@@ -351,7 +340,9 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
     """The answer, as LogDirAnswerSchema has it."""
     question, cluster, plan = answer.question, answer.cluster, answer.plan
     texts = DirTexts(cluster)
-    every = Positions.of_all(cluster, plan)
+    now = cluster.replicas.dirs
+    changed = np.flatnonzero(plan.dirs != now).astype(np.int32)
+    every = Positions.of(cluster, changed, now[changed], plan.dirs[changed])
     copied, bound = int(plan.copied.sum()), int(plan.lower_bound.sum())
     return {
         **plan_document(answer),
@@ -392,7 +383,8 @@ def _batches(answer: LogDirAnswer, texts: DirTexts) -> Any:
     np.add.at(amounts, moves.batches, answer.cluster.replicas.sizes[moves.replicas])
     bounds = np.searchsorted(moves.batches, np.arange(count + 1))
     for i in range(count):
-        step = Positions.of_moves(answer.cluster, moves, slice(*bounds[i : i + 2].tolist()))
+        some = slice(*bounds[i : i + 2].tolist())
+        step = Positions.of(answer.cluster, moves.replicas[some], moves.sources[some], moves.targets[some])
         yield {
             "reassignment": texts.reassignment(step, step.targets),
             "rollback": texts.reassignment(step, step.sources),

@@ -1,6 +1,6 @@
 """The JSON body of a question about a reassignment to be planned."""
 
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import Schema, ValidationError, post_load, validate
 
@@ -41,14 +41,10 @@ LONGEST_BATCH = 86_400
 PATTERNS = "names or patterns with `*` (any characters) and `?` (one)"
 
 
-def _replicas() -> Array:
-    """Where a partition is, or goes."""
-    return Array(
-        Int(),
-        "broker ids, the preferred leader first",
-        required=True,
-        validate=validate.Length(min=1, max=LARGEST_FACTOR),
-    )
+REPLICAS: Final = Array(
+    Int(), "broker ids, the preferred leader first", required=True, validate=validate.Length(min=1, max=LARGEST_FACTOR)
+)
+"""Where a partition is, or goes."""
 
 
 def _replication_factor(text: str, **options: Any) -> Int:
@@ -90,7 +86,7 @@ class PlacedPartitionSchema(Schema):
     """Where a partition is now."""
 
     partition_id = Int(required=True, minimum=0)
-    replicas = _replicas()
+    replicas = REPLICAS
     in_sync_replicas = Array(Int(), "the replicas in sync; absent: all on brokers that are not fenced or gone", allow_none=True)
     leader = Int(
         "the broker that leads now; -1, or null where other partitions have one: none; absent of all partitions: not known",
@@ -140,7 +136,7 @@ class ReassignedPartitionSchema(Schema):
 
     topic = TopicName(required=True)
     partition = Int(required=True, minimum=0)
-    replicas = _replicas()
+    replicas = REPLICAS
     log_dirs = Array(Name(empty=True), "not used", allow_none=True)
 
 

@@ -30,7 +30,7 @@ from service.parameters import OBJECTIVE, PACE, PLANNING
 from service.planner.reassignments import RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from io import BufferedReader
 
     from service.cli.reassignments.tables import PlanTable
@@ -295,15 +295,14 @@ ADVICE: Final = (
 def write_disk_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
     """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` … and ``plan.md``. Raises BadInput."""
     digits, texts = batch_texts(answer)
-    return write_texts(folder, {**texts, "plan.md": "\n".join(_disk_report(answer, digits)).encode()})
-
-
-def _disk_report(answer: dict[str, Any], digits: int) -> Iterator[str]:
-    yield from head(answer, "Log directories")
-    yield from ("", f"In figures: {disk_figures(answer)}", "", "## Batches", "", *tables.batches(answer, "moves").markdown())
-    yield from commands(answer, digits, "--replica-alter-log-dirs-throttle", ADVICE)
-    yield from ("", "## Directories", "", *tables.log_dirs(answer).markdown())
-    yield from ("", "## Moves", "", *tables.moves(answer, DISK_MOVES).markdown())
+    report = [
+        *head(answer, "Log directories"),
+        *("", f"In figures: {disk_figures(answer)}", "", "## Batches", "", *tables.batches(answer, "moves").markdown()),
+        *commands(answer, digits, "--replica-alter-log-dirs-throttle", ADVICE),
+        *("", "## Directories", "", *tables.log_dirs(answer).markdown()),
+        *("", "## Moves", "", *tables.moves(answer, DISK_MOVES).markdown()),
+    ]
+    return write_texts(folder, {**texts, "plan.md": "\n".join(report).encode()})
 
 
 def disk_figures(answer: dict[str, Any]) -> str:

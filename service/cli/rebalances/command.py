@@ -1,7 +1,7 @@
 """``rebalances``: what happens to a group → its rebalances, as a table, JSON or a picture."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
@@ -162,18 +162,7 @@ OPTIONS: Final = all_of(
     ),
     *(click.option(name, timing, type=DURATION, metavar="TIME", help=text) for name, timing, text in _TIMINGS),
 )
-"""The options of events and timings of a command, which gets them by ``events_of`` and ``timing_of``."""
-
-
-def events_of(values: Mapping[str, Any]) -> list[Json]:
-    """The events of the options, in the order of time."""
-    events = [event for name, *_ in _OPTIONS for event in values[_parameter(name)]]
-    return sorted(events, key=lambda event: int(event["at_ms"]))
-
-
-def timing_of(values: Mapping[str, Any]) -> Json:
-    """The fields of ``timing`` that options give."""
-    return {field: values[field] for _, field, _ in _TIMINGS if values[field] is not None}
+"""The options of events and timings of a command, which adds them to a body by ``_extended``."""
 
 
 def named(events: Iterable[Json], members: Sequence[Json]) -> list[Json]:
@@ -337,10 +326,11 @@ def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb:
     if document is None:
         return body  # the service says what is wrong with it
     members = [member for member in document.get("members") or () if isinstance(member, dict)]
-    if events := named(events_of(values), members):
+    given = [event for name, *_ in _OPTIONS for event in values[_parameter(name)]]
+    if events := named(sorted(given, key=lambda event: event["at_ms"]), members):
         both = [*(document.get("events") or ()), *events]
         document["events"] = sorted(both, key=lambda event: event["at_ms"])
-    if timing := timing_of(values):
+    if timing := {field: values[field] for _, field, _ in _TIMINGS if values[field] is not None}:
         document["timing"] = {**(document.get("timing") or {}), **timing}
     if compare:
         document["compare"] = [*(document.get("compare") or []), *map(_variant, compare)]
