@@ -16,7 +16,7 @@ from service.api.group_schemas import GroupAssignmentSchema, members_field, topi
 from service.api.rebalance_schemas import TimingSchema
 from service.core.measures import FIGURES, NOT_KNOWN
 from service.decisions.groups.question import GroupQuestion
-from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
+from service.decisions.member_counts.answer import MemberCountsAnswer, Policy, answer
 from service.decisions.member_counts.question import (
     MOST_MEMBERS,
     MOST_PLANS,
@@ -255,7 +255,7 @@ def document(answer: MemberCountsAnswer) -> dict[str, Any]:
         "current": None if answer.now is None else _load(answer, answer.now),
         **_plans(answer, answer.own),
         "balanced": None if answer.balanced is None else _plans(answer, answer.balanced),
-        "policies": [_policy(answer, each) for each in answer.policies],
+        "policies": [_policy(answer, *each) for each in answer.policies],
         "planned": answer.planned,
         "conclusion": answer.conclusion,
         "warnings": list(answer.warnings),
@@ -308,13 +308,13 @@ def _plan(answer: MemberCountsAnswer, each: JudgedPlan) -> dict[str, Any]:
     }
 
 
-def _policy(answer: MemberCountsAnswer, each: ChosenCount) -> dict[str, Any]:
+def _policy(answer: MemberCountsAnswer, policy: Policy, load: MembersLoad | None) -> dict[str, Any]:
     nothing = dict.fromkeys(("worst_load", "mean_load", "most_partitions", "idle_members", "drain_seconds")) | {"meets": {}}
     return {
         "policy": "keda",
         "release": RELEASE,
-        **asdict(each.policy),
-        **(nothing if each.load is None else _load(answer, each.load)),
+        **asdict(policy),
+        **(nothing if load is None else _load(answer, load)),
     }
 
 

@@ -359,15 +359,15 @@ def answer(question: LogDirQuestion, budget: Budget) -> LogDirAnswer:
 def _traffic(cluster: DirCluster, plan: LogDirPlan) -> Traffic:
     """What each broker copies in each batch: the throttle is one of a broker, not of a directory."""
     moves, rates = plan.moves, cluster.placements.rates
-    width = len(cluster.log_dirs.broker_ids)
+    width = max(1, len(cluster.log_dirs.broker_ids))
     keys = moves.batches.astype(np.int64) * width + cluster.log_dirs.broker_of()[moves.sources]
     key, index = np.unique(keys, return_inverse=True)
     amounts = np.zeros(len(key), np.int64)
     np.add.at(amounts, index, cluster.replicas.sizes[moves.replicas])
     written = np.zeros(len(moves)) if rates is None else rates[cluster.partitions[moves.replicas]]
     return Traffic(
-        (key // width).astype(np.int32) if width else key.astype(np.int32),
-        (key % width).astype(np.int32) if width else key.astype(np.int32),
+        (key // width).astype(np.int32),
+        (key % width).astype(np.int32),
         np.ones(len(key), np.bool_),
         amounts,
         np.bincount(index, written, len(key)).astype(np.float64, copy=False),

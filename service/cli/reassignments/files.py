@@ -34,7 +34,9 @@ def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
     texts["plan.md"] = "\n".join(_report(answer, digits)).encode()
     texts["plan.svg"] = "\n".join(_picture(answer)).encode()
     if "frontier" in answer:
-        texts["frontier.svg"] = _frontier_picture(answer["frontier"]).encode()
+        copies, spreads = ([point[name] for point in answer["frontier"]] for name in ("copies", "spread"))
+        title = "The evenest load with each number of copies"
+        texts["frontier.svg"] = curve(title, ("replicas copied", copies), ("most - least", spreads)).encode()
     return write_texts(folder, texts)
 
 
@@ -123,11 +125,6 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
         yield from tables.frontier(answer["frontier"]).markdown()
     yield from ("", "## Brokers", "", *tables.brokers(answer).markdown())
     yield from ("", "## Moves", "", *tables.moves(answer, MOVES).markdown())
-
-
-def _frontier_picture(points: list[dict[str, Any]]) -> str:
-    copies, spreads = ([point[name] for point in points] for name in ("copies", "spread"))
-    return curve("The evenest load with each number of copies", ("replicas copied", copies), ("most - least", spreads))
 
 
 def _picture(answer: dict[str, Any]) -> Iterator[str]:

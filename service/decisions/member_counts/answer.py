@@ -169,20 +169,12 @@ MOST_STEPS: Final = 10_000_000
 
 
 @dataclass(frozen=True)
-class ChosenCount:
-    """What KEDA would choose, and the load then, under the group's own assignor; None without members, and of thousands."""
-
-    policy: Policy
-    load: MembersLoad | None
-
-
-@dataclass(frozen=True)
 class MemberCountsAnswer:
     """The plans of a group.
 
     now : the load as it is; None without members
     own, balanced : under the group's own assignor, and under ``balanced``, which share groups have not
-    policies : what KEDA would choose
+    policies : what KEDA would choose, and the load then, under the group's own assignor; None without members, and of thousands
     are_known : is it known what there is to read? If not, ``own`` and ``balanced`` have what is sure, and loads are least ones
     is_unbounded : can what is not known be any amount?
     planned : which numbers were planned: ``all`` from 1 to the number of partitions, ``useful`` ones, ``listed`` ones
@@ -194,7 +186,7 @@ class MemberCountsAnswer:
     now: MembersLoad | None
     own: Plans
     balanced: Plans | None
-    policies: tuple[ChosenCount, ...]
+    policies: tuple[tuple[Policy, MembersLoad | None], ...]
     are_known: bool
     is_unbounded: bool
     planned: str
@@ -259,7 +251,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
         owned,
         judged[0],
         judged[-1] if judged[-1].assignor.name == BALANCED else None,
-        tuple(ChosenCount(each, loads.get(each.members_count)) for each in chosen),
+        tuple((each, loads.get(each.members_count)) for each in chosen),
         lags.loads.are_known,
         lags.loads.is_unbounded,
         planned,
