@@ -24,7 +24,7 @@ from service.planner.reassignments.batches.plan import in_batches, plan_in_batch
 from service.planner.reassignments.batches.schedule import Batches, BatchLimits
 from service.planner.reassignments.evenness import band, outside_band, squares
 from service.planner.reassignments.evenness import fewest_bytes as fewest_bytes_as_even
-from service.planner.reassignments.feasibility.infeasibility import Question
+from service.planner.reassignments.feasibility.infeasibility import RulesQuestion
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, LARGEST, PACKED, Effort, Formulas, solve
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 
@@ -121,7 +121,7 @@ def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, l
 
     brokers : the directories of one broker; names : its id, and their paths
     """
-    question, (broker_id, paths) = Question(brokers, placements, _GOAL, Effort()), names
+    question, (broker_id, paths) = RulesQuestion(brokers, placements, _GOAL, Effort()), names
     result = question.verdict()
     if result == PACKED:
         return
@@ -174,7 +174,7 @@ def _listed(paths: list[str], dirs: np.ndarray) -> str:  # type: ignore[type-arg
     return f"{first_few([paths[i] for i in dirs.tolist()], NAMED)} {'is' if len(dirs) == 1 else 'are'}"
 
 
-def _remedy(question: Question, paths: list[str], rule: str) -> Iterator[str]:
+def _remedy(question: RulesQuestion, paths: list[str], rule: str) -> Iterator[str]:
     """What would mend it alone, if anything does."""
     if not question.without(rule).feasible():
         return

@@ -26,7 +26,7 @@ MORE: Final = 64
 
 
 @dataclass(frozen=True)
-class Question:
+class RulesQuestion:
     """A placement that is asked for, and what rules it has."""
 
     brokers: Brokers
@@ -43,7 +43,7 @@ class Question:
         check_time()
         return verdict(self.brokers, self.placements, self.goal, self.effort)
 
-    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> "Question":
+    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> "RulesQuestion":
         """The question with those of the rules that are kept."""
         relaxation = self
         for rule in rules:
@@ -51,12 +51,12 @@ class Question:
                 relaxation = relaxation.without(rule)
         return relaxation
 
-    def with_factor(self, most: int) -> "Question":
+    def with_factor(self, most: int) -> "RulesQuestion":
         """The question with at most so many replicas of a partition."""
         factors = np.minimum(self.placements.replication_factors, most).astype(np.int32)
         return replace(self, placements=replace(self.placements, replication_factors=factors))
 
-    def with_more(self, count: int, *, on_new_rack: bool) -> "Question":
+    def with_more(self, count: int, *, on_new_rack: bool) -> "RulesQuestion":
         """The question with ``count`` brokers more."""
         sets = self.placements.broker_sets
         if sets is not None:  # each may have the new ones
@@ -64,7 +64,7 @@ class Question:
         placements = replace(self.placements, broker_sets=sets)
         return replace(self, brokers=_with_more(self.brokers, count, on_new_rack=on_new_rack), placements=placements)
 
-    def with_limits(self, name: str, change: Callable[[Int64s], Int64s]) -> "Question":
+    def with_limits(self, name: str, change: Callable[[Int64s], Int64s]) -> "RulesQuestion":
         """The question with other ``max_replicas`` or ``capacity_bytes`` of brokers that have one."""
         limits: Int64s = getattr(self.brokers, name)
         changed: dict[str, Any] = {name: np.where(limits == NO_LIMIT, NO_LIMIT, change(limits))}
@@ -74,7 +74,7 @@ class Question:
         """By how many percent ``capacity_bytes`` would have to be more; None if that does not mend it."""
         return least(5_000, lambda n: self.with_limits("capacity_bytes", lambda limits: limits + limits * n // 100).feasible())
 
-    def without(self, rule: str) -> "Question":
+    def without(self, rule: str) -> "RulesQuestion":
         """The question without this rule."""
         brokers, cluster = self.brokers, self.brokers.cluster
         none, unlimited = np.zeros(len(brokers), np.bool_), np.full(len(brokers), NO_LIMIT, np.int64)
@@ -102,7 +102,7 @@ class Question:
 
 def explain(brokers: Brokers, placements: Placements, goal: Goal) -> NoPlan:
     """The reason why there is no plan, or none was found."""
-    question = Question(brokers, placements, goal, Effort())
+    question = RulesQuestion(brokers, placements, goal, Effort())
     every = _rules(question)
     proven = question.verdict() == IMPOSSIBLE
     rules = _smallest_clash(question, every)
@@ -119,7 +119,7 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal) -> NoPlan:
     return (Infeasible if proven else NotFound)(detail, clash, remedies)
 
 
-def _rules(question: Question) -> tuple[str, ...]:
+def _rules(question: RulesQuestion) -> tuple[str, ...]:
     """The rules that the question has."""
     brokers, placements = question.brokers, question.placements
     given = {
@@ -139,7 +139,7 @@ def _rules(question: Question) -> tuple[str, ...]:
     return tuple(rule for rule, is_given in given.items() if is_given)
 
 
-def _smallest_clash(question: Question, rules: tuple[str, ...]) -> tuple[str, ...]:
+def _smallest_clash(question: RulesQuestion, rules: tuple[str, ...]) -> tuple[str, ...]:
     def clash(kept: tuple[str, ...]) -> bool:
         return not question.only(kept, rules).feasible()
 
@@ -155,7 +155,7 @@ def _smallest_clash(question: Question, rules: tuple[str, ...]) -> tuple[str, ..
     return least
 
 
-def _demand(question: Question, rule: str) -> str:
+def _demand(question: RulesQuestion, rule: str) -> str:
     """What the rule demands, in a sentence."""
     brokers = question.brokers
     cluster, usable = brokers.cluster, brokers.usable
@@ -212,7 +212,7 @@ def _total(text: str, limits: np.ndarray, usable: Bools) -> str:  # type: ignore
     return text.format(rest, total)
 
 
-def _remedies(question: Question, rules: tuple[str, ...], factor: int) -> Iterator[str]:
+def _remedies(question: RulesQuestion, rules: tuple[str, ...], factor: int) -> Iterator[str]:
     """What would mend it: each is tried before it is told."""
     for rule in rules:
         if question.without(rule).feasible():
@@ -242,7 +242,7 @@ _WITHOUT: Final = {
 }
 
 
-def _higher(question: Question, rule: str) -> str | None:
+def _higher(question: RulesQuestion, rule: str) -> str | None:
     """By how much a limit would have to be higher."""
     if rule == "max_replicas":
         replicas = least(2**31, lambda n: question.with_limits("max_replicas", lambda limits: limits + n).feasible())
