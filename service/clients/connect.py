@@ -228,22 +228,18 @@ BACKOFF_MULTIPLIER: Final = 40
 """Of the delay between rebalances in a row that revoke, in milliseconds from 1."""
 
 
-@dataclass(frozen=True)
-class WorkerLoad:
-    """A worker and what it is to run; changed in place."""
-
-    member_id: str
-    work: Work
+Loads: TypeAlias = dict[str, Work]
+"""Worker → what it is to run, changed in place; in the order of the HashMap made of the HashMap of their metadata."""
 
 
 def assign(group: Round, state: LeaderState, max_delay_ms: int) -> tuple[Reassignment, LeaderState]:
     """See the module. max_delay_ms : ``scheduled.rebalance.max.delay.ms``"""
     sets = _sets(group, _previous_assignment(group, state))
     check_time()
-    loads = _loads(group)
-    present = {load.member_id: load.work.without(sets.deleted) for load in loads}
+    loads = {member: group.workers[member].copy() for member in in_hash_order(in_hash_order(list(group.workers)))}
+    present = {member: work.without(sets.deleted) for member, work in loads.items()}
     to_stop = Work.of((*sets.deleted.connectors, *sets.duplicated.connectors), (*sets.deleted.tasks, *sets.duplicated.tasks))
-    revoked = {load.member_id: load.work.within(to_stop) for load in loads}
+    revoked = {member: work.within(to_stop) for member, work in loads.items()}
     _revoke(loads, revoked)
     check_time()
     memory, returned, waits = _handle_lost(group, state, sets.lost, loads, max_delay_ms)
@@ -254,12 +250,10 @@ def assign(group: Round, state: LeaderState, max_delay_ms: int) -> tuple[Reassig
     check_time()
     to_assign = sets.created.copy()
     to_assign.add(returned)
-    for kind, items in enumerate(
-        to_assign.kinds
-    ):  # each to the worker that has the least of its kind, in the order of member ids
-        workers = sorted(loads, key=lambda load: (len(load.work.kinds[kind]), utf16(load.member_id)))
-        _level([worker.work.kinds[kind] for worker in workers], items)
-    assigned = {load.member_id: load.work.without(present[load.member_id]) for load in loads}
+    for kind, items in enumerate(to_assign.kinds):  # to the worker with the least of the kind, in the order of member ids
+        workers = sorted(loads, key=lambda member: (len(loads[member].kinds[kind]), utf16(member)))
+        _level([loads[member].kinds[kind] for member in workers], items)
+    assigned = {member: work.without(present[member]) for member, work in loads.items()}
     answer = Reassignment(assigned, revoked, memory.delay_ms, sets, " ".join(filter(None, (waits, decision))))
     return answer, _remembered(group, memory, loads, revoked, sets.lost)
 
@@ -288,37 +282,28 @@ def _sets(group: Round, previous: Work) -> WorkSets:
     )
 
 
-def _loads(group: Round) -> list[WorkerLoad]:
-    """The workers in the order of the HashMap that is made of the HashMap of their metadata."""
-    members = in_hash_order(in_hash_order(list(group.workers)))
-    return [WorkerLoad(member, group.workers[member].copy()) for member in members]
-
-
-def _revoke(loads: Sequence[WorkerLoad], revoked: Mapping[str, Work]) -> None:
-    for load in loads:
-        if load.member_id in revoked:
-            load.work.remove(revoked[load.member_id])
+def _revoke(loads: Loads, revoked: Mapping[str, Work]) -> None:
+    for member, work in revoked.items():
+        loads[member].remove(work)
 
 
 # ---- step 3 ----------------------------------------------------------------------------------------------------------
 
 
-def _handle_lost(
-    group: Round, state: LeaderState, lost: Work, loads: Sequence[WorkerLoad], max_delay_ms: int
-) -> tuple[LeaderState, Work, str]:
+def _handle_lost(group: Round, state: LeaderState, lost: Work, loads: Loads, max_delay_ms: int) -> tuple[LeaderState, Work, str]:
     """What the leader remembers now, which of what is lost is to be assigned as if it were new, and why.
 
     Gives what is lost to the candidates if the delay is over.
     """
     if not lost and not state.revoked_in_previous:
         return _without_delay(state), Work(), ""
-    scheduled, members = state.scheduled_rebalance_ms, {load.member_id: load for load in loads}
-    if scheduled <= 0 and members.keys() >= state.previous_members:
+    scheduled = state.scheduled_rebalance_ms
+    if scheduled <= 0 and loads.keys() >= state.previous_members:
         return state, lost, "No worker has left, so that what is lost is assigned again." if lost else ""
     if max_delay_ms == 0:
         return state, lost, "There is no delay, so that what is lost is assigned again." if lost else ""
     if 0 < scheduled <= group.now_ms:
-        candidates = [members[member].work for member in state.candidates if member in members]
+        candidates = [loads[member] for member in state.candidates if member in loads]
         if candidates:
             for kind, items in enumerate(lost.kinds):
                 for worker, item in zip(cycle(candidates), items, strict=False):
@@ -326,7 +311,7 @@ def _handle_lost(
         told = "The delay is over." if not candidates else f"The delay is over: {len(candidates)} candidates get what is lost."
         return replace(_without_delay(state), revoked_in_previous=False), Work() if candidates else lost, told
     delay = min(scheduled - group.now_ms, max_delay_ms) if group.now_ms < scheduled else max_delay_ms
-    without_work = in_hash_order([load.member_id for load in loads if not load.work])  # a HashSet
+    without_work = in_hash_order([member for member, work in loads.items() if not work])  # a HashSet
     candidates_now = dict.fromkeys((*state.candidates, *without_work))
     waiting = replace(state, candidates=tuple(candidates_now), delay_ms=delay, scheduled_rebalance_ms=group.now_ms + delay)
     return waiting, Work(), f"What is lost waits {delay} ms for its worker to return."
@@ -339,9 +324,7 @@ def _without_delay(state: LeaderState) -> LeaderState:
 # ---- step 4 ----------------------------------------------------------------------------------------------------------
 
 
-def _balance(
-    group: Round, state: LeaderState, loads: Sequence[WorkerLoad], max_delay_ms: int
-) -> tuple[LeaderState, dict[str, Work], str]:
+def _balance(group: Round, state: LeaderState, loads: Loads, max_delay_ms: int) -> tuple[LeaderState, dict[str, Work], str]:
     """What the leader remembers now, what it revokes from each worker to balance loads, and why."""
     if state.delay_ms != 0:
         return replace(state, revoked_in_previous=False), {}, "Nothing is revoked to balance loads before the delay is over."
@@ -369,31 +352,32 @@ def backoff(attempts: int, max_delay_ms: int) -> int:
     return min(int(math.pow(BACKOFF_MULTIPLIER, exponent)), max_delay_ms)
 
 
-def _surplus(configured: Work, loads: Sequence[WorkerLoad]) -> dict[str, Work]:
+def _surplus(configured: Work, loads: Loads) -> dict[str, Work]:
     """What each worker has above an even share of the connectors, and of the tasks: the first of each."""
     surplus: dict[str, Work] = {}
-    if not any(load.work for load in loads) or not configured:
+    if not any(loads.values()) or not configured:
         return surplus
     for kind, items in enumerate(configured.kinds):
-        for load, count in _above(len(items), [len(load.work.kinds[kind]) for load in loads]):
-            revoked = surplus.setdefault(loads[load].member_id, Work()).kinds[kind]
-            revoked.update(dict.fromkeys(list(loads[load].work.kinds[kind])[:count]))
+        for member, count in _above(len(items), {member: len(work.kinds[kind]) for member, work in loads.items()}):
+            revoked = surplus.setdefault(member, Work()).kinds[kind]
+            revoked.update(dict.fromkeys(list(loads[member].kinds[kind])[:count]))
     return surplus
 
 
-def _above(total: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
+def _above(total: int, sizes: Mapping[str, int]) -> list[tuple[str, int]]:
     """(worker, how many it has above its share); the first ones that have more than the least share may have one more."""
     least, extras = divmod(total, len(sizes))
-    if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(sizes):
+    of_size = list(sizes.values()).count
+    if of_size(least + 1) == extras and of_size(least) + extras == len(sizes):
         return []
     above = []
-    for i, size in enumerate(sizes):
+    for member, size in sizes.items():
         if size <= least:
             continue
         share = least + (extras > 0)
         extras -= extras > 0
         if size > share:
-            above.append((i, size - share))
+            above.append((member, size - share))
     return above
 
 
@@ -415,10 +399,8 @@ def _level(workers: Sequence[Items], items: Items) -> None:
             worker[item] = None
 
 
-def _remembered(
-    group: Round, state: LeaderState, loads: Sequence[WorkerLoad], revoked: Mapping[str, Work], lost: Work
-) -> LeaderState:
-    assigned, revocation = Work.union(load.work for load in loads), Work.union(revoked.values())
+def _remembered(group: Round, state: LeaderState, loads: Loads, revoked: Mapping[str, Work], lost: Work) -> LeaderState:
+    assigned, revocation = Work.union(loads.values()), Work.union(revoked.values())
     assigned.remove(revocation)
     assigned.add(lost)
     return replace(

@@ -18,7 +18,6 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from service.clients.librdkafka import PROTOCOLS
 from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
@@ -162,7 +161,7 @@ def _who_assigns(group: Json, leader: Leader | None) -> Iterator[str]:
         return
     yield f"its members use {' and '.join(sorted(clients))}, and each would assign the group differently as its leader"
     refusing = [client for client in ("kafka-python", "librdkafka") if client in clients]
-    if refusing and PROTOCOLS.get(group["assignor"]) == "eager":
+    if refusing and group["assignor"] in ("range", "roundrobin"):  # both have these, which are eager
         refuse = f"{' and '.join(refusing)} {'refuse' if refusing[1:] else 'refuses'} lists of eager and cooperative assignors"
         yield f"as {refuse}, it cannot change to cooperative-sticky by restarts"
 

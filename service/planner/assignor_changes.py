@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from service.clients.kafka_python import check_list
-from service.clients.librdkafka import strategies
+from service.clients import kafka_python, librdkafka
 from service.core.assignors.model import Assignor
 from service.core.errors import InvalidQuestion
 from service.strategies import GROUP_PROTOCOLS, of_client
@@ -67,9 +66,9 @@ def counterpart(client: str, assignor: Assignor) -> Assignor:
 def _list_of_both(client: str, new: Assignor, old: Assignor) -> tuple[Assignor, ...]:
     """Raises InvalidQuestion, in the client's words, if it refuses a list of both."""
     if client == "librdkafka":
-        strategies(f"{new.protocol_name},{old.protocol_name}")
+        librdkafka.check_list((new, old))
     elif client == "kafka-python":
-        check_list((new, old))
+        kafka_python.check_list((new, old))
     return (*new.listed, *old.listed)
 
 

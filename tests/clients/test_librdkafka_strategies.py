@@ -4,41 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from service.clients.librdkafka import PROTOCOLS, Strategies, strategies
+from service.clients.librdkafka import check_list
 from service.core.errors import InvalidQuestion
 from service.strategies import GROUP_PROTOCOLS
 
 
 @pytest.mark.parametrize(
-    ("setting", "names", "protocol"),
+    ("names", "accepted"),
     [
-        ("range,roundrobin", ("range", "roundrobin"), "eager"),
-        (" roundrobin ,,range,roundrobin,", ("roundrobin", "range"), "eager"),
-        ("cooperative-sticky", ("cooperative-sticky",), "cooperative"),
-        ("", (), None),
+        (("range", "roundrobin"), True),
+        (("cooperative-sticky",), True),
+        (("range", "cooperative-sticky"), False),
+        (("cooperative-sticky", "roundrobin"), False),
     ],
 )
-def test_a_list_has_the_protocol_of_its_assignors(setting, names, protocol):
-    assert strategies(setting) == Strategies(names, protocol)
-
-
-def test_the_default_is_eager():
-    assert strategies().protocol == "eager"
-
-
-@pytest.mark.parametrize("setting", ["range,cooperative-sticky", "cooperative-sticky, roundrobin"])
-def test_eager_and_cooperative_do_not_mix(setting):
-    with pytest.raises(InvalidQuestion, match="must have the same protocol type") as refusal:
-        strategies(setting)
+def test_eager_and_cooperative_do_not_mix(names, accepted):
+    assignors = tuple(GROUP_PROTOCOLS["classic"][f"librdkafka:{name}"] for name in names)
+    if accepted:
+        check_list(assignors)
+        return
+    with pytest.raises(InvalidQuestion, match=rf"\({','.join(names)}\) assignors must have the same protocol type") as refusal:
+        check_list(assignors)
     assert refusal.value.field == ("partition.assignment.strategy",)
-
-
-@pytest.mark.parametrize("setting", ["sticky", "range, ", "Range"])
-def test_an_unknown_name_is_refused(setting):
-    with pytest.raises(InvalidQuestion, match="Unsupported"):
-        strategies(setting)
-
-
-def test_every_assignor_of_librdkafka_has_a_protocol():
-    offered = {each.name.partition(":")[2] for each in GROUP_PROTOCOLS["classic"].builtins if each.name.startswith("librdkafka:")}
-    assert offered == PROTOCOLS.keys()

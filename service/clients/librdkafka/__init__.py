@@ -5,7 +5,6 @@ Source: rdkafka_assignor.c, rdkafka_range_assignor.c, rdkafka_roundrobin_assigno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -178,7 +177,7 @@ def assign_without_racks(group: Group) -> Assignment:
     return in_ranges(group, *subscribers_in_order(group))
 
 
-# Which lists of assignors librdkafka accepts as ``partition.assignment.strategy``, and what follows from a list.
+# Which lists of assignors librdkafka accepts as ``partition.assignment.strategy``.
 #
 # The list may not mix eager and cooperative assignors: such a client is not created at all. So a group of librdkafka's clients
 # cannot go over from ``range`` to ``cooperative-sticky`` by two rolling restarts, as one of Java's clients can (KIP-429): a
@@ -187,43 +186,17 @@ def assign_without_racks(group: Group) -> Assignment:
 # Source: rd_kafka_assignors_init, rd_kafka_assignor_rebalance_protocol_check in rdkafka_assignor.c (librdkafka 1.9.2 to
 # 2.15.1).
 
-PROTOCOLS: Final = {"range": "eager", "roundrobin": "eager", "cooperative-sticky": "cooperative"}
-"""The rebalance protocol of each assignor."""
-
-DEFAULT: Final = "range,roundrobin"
-
 SETTING: Final = "partition.assignment.strategy"
 
 
-@dataclass(frozen=True)
-class Strategies:
-    """A list of assignors.
-
-    names : as the member tells them to the group, the preferred one first
-    protocol : eager, cooperative, or None without any assignor
-    """
-
-    names: tuple[str, ...]
-    protocol: str | None
-
-
-def strategies(setting: str = DEFAULT) -> Strategies:
-    """The list that a setting means; raises InvalidQuestion, in librdkafka's words, for one with which no client is created."""
-    names: dict[str, None] = {}
-    rest = setting
-    while rest:
-        name, _, rest = rest.lstrip(" ,").partition(",")
-        if name.rstrip() not in PROTOCOLS:
-            raise InvalidQuestion(f"Unsupported {SETTING}: {name.rstrip()}", SETTING)
-        names[name.rstrip()] = None
-    protocols = {PROTOCOLS[name] for name in names}
-    if len(protocols) > 1:
+def check_list(assignors: tuple[Assignor, ...]) -> None:
+    """Raise InvalidQuestion, in librdkafka's words, if no client is created with these assignors."""
+    if len({assignor.is_cooperative for assignor in assignors}) > 1:
         raise InvalidQuestion(
-            f"All {SETTING} ({setting}) assignors must have the same protocol type, online migration between assignors with "
-            "different protocol types is not supported",
+            f"All {SETTING} ({','.join(each.protocol_name for each in assignors)}) assignors must have the same protocol type, "
+            "online migration between assignors with different protocol types is not supported",
             SETTING,
         )
-    return Strategies(tuple(names), next(iter(protocols), None))
 
 
 classic_roundrobin = Later("service.core.assignors.classic.roundrobin")

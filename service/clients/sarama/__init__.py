@@ -107,9 +107,9 @@ def assign_in_turn(group: Group) -> Assignment:
     order = by_bytes(group.member_ids)
     subscribers = topic_subscribers(group, order)
     topic_of = group.topics.topic_of
-    counts = group.topics.partitions_counts().tolist()
-    reserve_in_turn(sum(count * (TEXT_BYTES + len(name)) for name, count in zip(group.topics.names, counts, strict=True)))
-    texts = _texts(group)
+    topics = list(zip(group.topics.names, group.topics.partitions_counts().tolist(), strict=True))
+    reserve_in_turn(sum(count * (TEXT_BYTES + len(name)) for name, count in topics))
+    texts = [f"{name}-{i}" for name, count in topics for i in range(count)]
     check_time()
     sequence = by_bytes(texts)
     check_time()
@@ -121,12 +121,6 @@ def assign_in_turn(group: Group) -> Assignment:
             owners[partition] = members[position]
             at = position + 1
     return Assignment(grouped(owners, len(group)))
-
-
-def _texts(group: Group) -> list[str]:
-    """Each partition as it is compared."""
-    counts = group.topics.partitions_counts().tolist()
-    return [f"{name}-{i}" for name, count in zip(group.topics.names, counts, strict=True) for i in range(count)]
 
 
 classic_ranges = Later("service.core.assignors.classic.range")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup
-from service.core.budget import check_time
+from service.core.budget import looking
 from service.core.jvm.ordering import in_hash_order
 from service.core.jvm.priority_queue import PriorityQueue
 
@@ -34,9 +34,10 @@ class _Share:
 
     def __init__(self, tasks: int, members: int) -> None:
         self.tasks, self.members = tasks, members
-        self.most = self._most()
 
-    def _most(self) -> int:
+    @property
+    def most(self) -> int:
+        """For one more member."""
         return -(-self.tasks // self.members) if self.members else 0
 
     def taken(self, count: int) -> None:
@@ -44,7 +45,6 @@ class _Share:
         if count == self.most:
             self.members -= 1
             self.tasks -= count
-            self.most = self._most()
 
 
 @dataclass(eq=False)
@@ -82,10 +82,8 @@ class _Run:
     def __init__(self, group: StreamsGroup, release: _Release) -> None:
         self.group, self.release = group, release
         self.members = group.members
-        names = in_hash_order([member.member_id for member in group.members])
-        positions = {member.member_id: i for i, member in enumerate(group.members)}
-        self.order = [positions[name] for name in names]
-        self.processes = self._processes(computes=release.computes)
+        self.order = self._in_hash_order(range(len(group.members)))
+        self.processes = self._processes()
         self.process_of = [self.processes[member.process_id] for member in group.members]
         self.had = {task: member for member in self.order for task in group.members[member].active}
         self.active: list[list[int]] = [[] for _ in group.members]
@@ -101,16 +99,16 @@ class _Run:
         """A member that had a task as a standby task, and can take it if it has room."""
         return self.release.find(self, self.previous.get(task, []), None if is_active else task)
 
-    def _processes(self, *, computes: bool) -> dict[str, _Process]:
+    def _processes(self) -> dict[str, _Process]:
         """By process_id, in the order of their HashMap, each with its members in the order of its own."""
         members: dict[str, list[int]] = {}
         for member in self.order:
             members.setdefault(self.members[member].process_id, []).append(member)
         calls = [self.members[member].process_id for member in self.order]
-        names = in_hash_order(calls, capacity=len(self.members), compute=computes)
+        names = in_hash_order(calls, capacity=len(self.members), compute=self.release.computes)
         return {name: _Process(dict.fromkeys(self._in_hash_order(members[name]), 0)) for name in names}
 
-    def _in_hash_order(self, members: list[int]) -> list[int]:
+    def _in_hash_order(self, members: Iterable[int]) -> list[int]:
         positions = {self.members[member].member_id: member for member in members}
         return [positions[name] for name in in_hash_order(list(positions))]
 
@@ -149,13 +147,6 @@ class _Run:
         for process in self.processes.values():
             queue.add(process)
         return queue
-
-    def timed(self, tasks: Iterable[int]) -> Iterable[int]:
-        """The tasks; looks at the clock now and then."""
-        for i, task in enumerate(tasks):
-            if i % TIMED == 0:
-                check_time()
-            yield task
 
 
 def _ranked(run: _Run) -> dict[int, list[int]]:
@@ -229,21 +220,21 @@ def _by_id(task: int) -> tuple[int, int]:
 
 def _assign_active(run: _Run) -> None:
     rest = []
-    for task in run.timed(sorted(run.group.topology.tasks(), key=_by_id)):
+    for task in looking(sorted(run.group.topology.tasks(), key=_by_id), TIMED):
         member = run.had.get(task)
         if member is not None and run.has_room(member, run.of_active):
             run.give(member, task, is_active=True)
         else:
             rest.append(task)
     left = []
-    for task in run.timed(rest):
+    for task in looking(rest, TIMED):
         member = run.find(task, is_active=True)
         if member is not None and run.has_room(member, run.of_active):
             run.give(member, task, is_active=True)
         else:
             left.append(task)
     queue = run.by_load()
-    for task in run.timed(sorted(left)):
+    for task in looking(sorted(left), TIMED):
         process = queue.poll()
         run.give_least(process, task, is_active=True)
         queue.add(process)
@@ -253,7 +244,7 @@ def _assign_standby(run: _Run) -> dict[int, int]:
     """Returns how many standby tasks of each task are missing."""
     replicas = run.group.standby_replicas
     left: dict[int, int] = {}
-    for task in run.timed(sorted(run.group.topology.tasks(stateful=True), key=_by_id, reverse=True)):
+    for task in looking(sorted(run.group.topology.tasks(stateful=True), key=_by_id, reverse=True), TIMED):
         for given in range(replicas):
             member = _previous_owner(run, task)
             if member is None:
@@ -262,7 +253,7 @@ def _assign_standby(run: _Run) -> dict[int, int]:
             run.give(member, task, is_active=False)
     queue = run.by_load()
     missing: dict[int, int] = {}
-    for task in run.timed(sorted(left, reverse=True)):
+    for task in looking(sorted(left, reverse=True), TIMED):
         for given in range(left[task]):
             if not _give_standby(run, queue, task):
                 missing[task] = left[task] - given
