@@ -48,32 +48,36 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     sizes = placements.amounts(goal.balance).astype(np.float64)
     of_each = sizes[placements.replicas.row_of_each_value()]
     limits = brokers.capacity_bytes if goal.balance == "bytes" else brokers.max_replicas
-    fixed, most = fixed_and_most(brokers, placements, copies, (of_each, of_each), limits)
+    fixed, most = fixed_and_most(brokers, placements, copies)(of_each, of_each, limits)
     lengths = np.where(placements.excluded, placements.replicas.lengths(), placements.replication_factors)
     return least_squares(brokers, fixed, float((sizes * lengths).sum() - fixed.sum()), most) * (1 - _ROUNDING)
 
 
 def fixed_and_most(
-    brokers: Brokers, placements: Placements, copies: Int64s | None, amounts: tuple[Float64s, Float64s], limits: Int64s
-) -> tuple[Float64s, Float64s]:
-    """float64[brokers] twice, what no plan takes from each broker, and the most that it may get, inf without a limit.
+    brokers: Brokers, placements: Placements, copies: Int64s | None
+) -> Callable[[Float64s, Float64s, Int64s], tuple[Float64s, Float64s]]:
+    """What no plan takes from each broker, and the most that it may get, inf without a limit: float64[brokers] each.
 
-    copies : as of ``least_unevenness``; limits : int64[brokers]
-    amounts : float64[replicas] twice, what each of now takes of its broker at least and at most
+    copies : as of ``least_unevenness``
+    Returns a function of what each replica of now takes of its broker at least and at most, float64[replicas], and of the limits
+    of brokers, int64[brokers].
     """
-    now, permits, excluded = placements.replicas, Permits.of(brokers, placements), placements.excluded
-    rows = now.row_of_each_value()
-    at_home = permits.kept(now)
-    stays = excluded[rows]
+    now, permits = placements.replicas, Permits.of(brokers, placements)
+    excluded, at_home = placements.excluded[now.row_of_each_value()], permits.kept(now)
+    stays, may_stay, receives = excluded, excluded | at_home, permits.receives.any(axis=0)
     if copies is not None:
-        kept = now.count(at_home)
-        stays = stays | (at_home & (kept == placements.replication_factors - copies)[rows])
-    fixed, kept_at_most = (
-        np.bincount(now.values[which], amount[which], len(brokers)).astype(np.float64)
-        for which, amount in zip((stays, excluded[rows] | at_home), amounts, strict=True)
-    )
-    most = np.where(limits != NO_LIMIT, limits, np.inf)
-    return fixed, np.where(permits.receives.any(axis=0), most, np.minimum(most, kept_at_most))
+        as_many = now.count(at_home) == placements.replication_factors - copies
+        stays = stays | (at_home & as_many[now.row_of_each_value()])
+
+    def of_amounts(least: Float64s, most: Float64s, limits: Int64s) -> tuple[Float64s, Float64s]:
+        fixed, kept = (
+            np.bincount(now.values[which], amounts[which], len(brokers)).astype(np.float64)
+            for which, amounts in ((stays, least), (may_stay, most))
+        )
+        limited = np.where(limits != NO_LIMIT, limits, np.inf)
+        return fixed, np.where(receives, limited, np.minimum(limited, kept))
+
+    return of_amounts
 
 
 def least_squares(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> float:

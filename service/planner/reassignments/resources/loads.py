@@ -160,6 +160,7 @@ def evenness_of_resources(
     rows, usable = now.row_of_each_value(), brokers.usable
     excluded, leads, found = placements.excluded[rows], np.zeros(len(rows), np.bool_), []
     leads[now.offsets[:-1]] = True
+    of_amounts = fixed_and_most(brokers, placements, copies)
     limits_of = {"bytes": brokers.capacity_bytes, "replicas": brokers.max_replicas}
     for name, part, totals in zip(loads.names, loads.parts, loads.totals.T, strict=True):
         # Of a partition that may change any replica may lead, so what stays takes at least the lesser of the two.
@@ -167,7 +168,7 @@ def evenness_of_resources(
         of_excluded = np.where(leads, leader, follower)
         least, most = (np.where(excluded, of_excluded, bound(leader, follower)) for bound in (np.minimum, np.maximum))
         limits = limits_of.get(name, np.full(len(brokers), NO_LIMIT))
-        fixed, most_of_each = fixed_and_most(brokers, placements, copies, (least, most), limits)
+        fixed, most_of_each = of_amounts(least, most, limits)
         fixed = np.where(usable, fixed, 0.0)
         more = max(0.0, float(totals[usable].sum() - fixed.sum()))
         value = squares(brokers, totals)
