@@ -9,7 +9,7 @@ import click
 
 from service import parameters
 from service.cli import GroupedCommand, decide_question, name_of, note, written
-from service.cli.terminal import Console, table, tell
+from service.cli.terminal import tell
 from service.core.printable import first_few, printable
 from service.http.json.codec import loads
 
@@ -54,9 +54,7 @@ def show(answer: dict[str, Any]) -> None:
     patterns = (each["sentence"] for each in answer["patterns"])
     tell((answer["conclusion"], *patterns, *answer["warnings"]), (HEADS, list(map(_row, answer["rebalances"]))))
     if (replayed := answer["otherwise"]) is not None:
-        console = Console()
-        console.say("", replayed["conclusion"], *replayed["notes"], "")
-        console.print(table(WAYS, [_way(each) for each in replayed["ways"]]))
+        tell(("", replayed["conclusion"], *replayed["notes"]), (WAYS, list(map(_way, replayed["ways"]))))
 
 
 def _way(way: dict[str, Any]) -> tuple[str, ...]:

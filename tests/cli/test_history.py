@@ -23,6 +23,11 @@ def test_files_as_a_table(tmp_path):
     assert "log.gz" in plain
 
 
+def test_ways_that_nothing_can_be_replayed_in_are_no_table():
+    result = run("stalls-range", "--otherwise", "--output", "table", text=log("stalls-range"))
+    assert result.stdout.endswith("\n\nThe events cannot be replayed: who had which partitions is not told (records tell it).\n")
+
+
 def test_standard_input_as_json():
     answer = json.loads(run("stalls-range", text=log("stalls-range")).stdout)
     assert answer["sources"][0]["name"] == "standard input"
