@@ -8,7 +8,7 @@ from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description
-from service.descriptions.subscriptions import partition_counts, rows_of, with_subscriptions
+from service.descriptions.subscriptions import MEMBER, partition_counts, rows_of, with_subscriptions
 from service.descriptions.tools_text import STREAMS
 from service.wire.connect_protocol import CONNECT, connect_request
 
@@ -18,7 +18,6 @@ STATE: Final = ("in_sync_replicas", "leader", "adding_replicas", "removing_repli
 NO_PLACEMENT: Final = "The placement is not known. Describe the topics as well: kafka-topics --describe."
 _PROTOCOLS: Final = {"uniform": "consumer", "simple": "share"}
 """The protocol of the assignors that only one protocol has."""
-MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
 
 
 def group_assignment(description: Description, group_id: str | None, **chosen: str | None) -> Json:
@@ -112,7 +111,10 @@ def described_group(description: Description, group_id: str | None) -> Json:
 
 def described_topic(description: Description, topic_name: str | None) -> Json:
     """A topic; None: the only one of which more than its size is known. Raises InvalidQuestion."""
-    return _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
+    topics = description.topics
+    if topic_name is None:
+        topics = tuple(topic for topic in topics if topic.keys() - {"topic_name", "partition_bytes"})
+    return _one(topics, "topic_name", topic_name, "topic")
 
 
 def _members(group: Json) -> list[Json]:
@@ -164,12 +166,12 @@ def lags_of(group: Json, description: Description) -> dict[tuple[str, int], int 
 
     None: not known, for want of a committed offset or a log end. A log end may be older than the commit: the lag is then 0.
     """
-    ends = {topic["topic_name"]: dict(enumerate(topic.get("log_end_offsets") or ())) for topic in description.topics}
+    ends = {topic["topic_name"]: topic.get("log_end_offsets") or () for topic in description.topics}
     lags: dict[tuple[str, int], int | None] = {}
     for part in group.get("committed_offsets", ()):
-        of_topic = ends.get(part["topic_name"], {})
+        of_topic = ends.get(part["topic_name"], ())
         for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
-            end = of_topic.get(i)
+            end = of_topic[i] if 0 <= i < len(of_topic) else None
             known = offset is not None and end is not None and end >= 0
             lags[part["topic_name"], i] = max(0, end - offset) if known else None
     return lags
@@ -333,11 +335,6 @@ def _group_topic(topic: Json, racks: dict[int, Any]) -> Json:
             [racks[broker] for broker in rows.get(i, ()) if racks.get(broker)] for i in range(topic["partitions_count"])
         ]
     return body
-
-
-def _described(topics: tuple[Json, ...], name: str | None) -> tuple[Json, ...]:
-    """The topics of which more than their sizes is known; all if one is named."""
-    return topics if name is not None else tuple(row for row in topics if row.keys() - {"topic_name", "partition_bytes"})
 
 
 def _one(rows: tuple[Json, ...], key: str, name: str | None, what: str) -> Json:

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from typing import Final
 
 from service.core.documents import Json
-from service.descriptions.model import END, START, Description, LineReader, TopicRows, UnreadableDescription, brokers_of
+from service.descriptions.model import END, START, Description, LineReader, TopicRows, UnreadableDescription, brokers_of, ids_in
 
 _TOPIC: Final = re.compile(
     r"\s*Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"
@@ -99,21 +99,17 @@ class TopicsText(LineReader):
         if name in self.counts and partition_id >= self.counts[name]:
             detail = f"Partition {partition_id} of topic {name!r}, whose PartitionCount is {self.counts[name]}."
             raise UnreadableDescription(detail, number)
-        changing = {found[1].lower(): _ids(found["ids"]) for found in _CHANGING.finditer(match["more"])}
+        changing = {found[1].lower(): ids_in(found["ids"]) for found in _CHANGING.finditer(match["more"])}
         removing = changing.get("removing", [])
         placement = {
             "partition_id": partition_id,
-            "replicas": [broker for broker in _ids(match["replicas"]) if broker not in removing],
-            "in_sync_replicas": _ids(match["isr"]),
+            "replicas": [broker for broker in ids_in(match["replicas"]) if broker not in removing],
+            "in_sync_replicas": ids_in(match["isr"]),
             "leader": int(match["leader"]) if match["leader"].isdecimal() else None,
             **{f"{kind}_replicas": ids for kind, ids in changing.items() if ids},
         }
         if topic["placements"].setdefault(partition_id, placement) != placement:
             raise UnreadableDescription(f"Partition {partition_id} of topic {name!r} has two different lines.", number)
-
-
-def _ids(text: str) -> list[int]:
-    return [int(part) for part in text.split(",") if part.strip()]
 
 
 _BROKER: Final = r"(?P<id>[0-9]{1,10})"

@@ -19,7 +19,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from service.core.documents import Json
-from service.descriptions.model import Description, LineReader, UnreadableDescription, listed
+from service.descriptions.model import (
+    UNNAMED,
+    Description,
+    LineReader,
+    UnreadableDescription,
+    by_topic,
+    listed,
+    partitions_in,
+)
 
 Partitions = dict[str, set[int]]
 
@@ -29,7 +37,7 @@ _CONTEXT: Final = re.compile(
 )
 _FINISHED: Final = re.compile(r"Finished assignment for group(?: at generation (?P<generation>[0-9]+))?: (?P<members>\{.*\})?")
 _PERFORMING: Final = re.compile(r"Performing assignment using strategy (?P<name>\S+) with subscriptions (?P<members>\{.*)")
-_ASSIGNMENT: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Assignment\(partitions=\[(?P<partitions>[^\[\]]*)\]")
+ASSIGNMENT: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Assignment\(partitions=\[(?P<partitions>[^\[\]]*)\]")
 _SUBSCRIPTION: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Subscription\((?P<fields>topics=[^()]*)")
 _FIELD: Final = re.compile(r"(\w+)=(?:Optional\[([^\]]*)\]|\[([^\]]*)\]|([^,]*))")
 _JOINED: Final = re.compile(
@@ -58,8 +66,6 @@ _RD_ROW: Final = re.compile(r"(?:^|\s)(?P<topic>\S+) \[(?P<partition>-?[0-9]+)\]
 
 _FORGETFUL: Final = ("range", "roundrobin")
 """Assignors for which it does not matter who owned what."""
-UNNAMED: Final = "unnamed"
-"""The group of messages without a logger's context, which names it."""
 
 
 @dataclass
@@ -95,7 +101,8 @@ class _Group:
 class ConsumerLogs(LineReader):
     """The groups that the lines tell of.
 
-    group, client, context : of the last line with a context; rows : how many of a member of librdkafka follow, and where they go
+    group, context : of the last line with a context, which names the group
+    rows : how many of a member of librdkafka follow, and where they go
     """
 
     mark = ("[Consumer ", "Finished assignment for group", "newly assigned", "Successfully ", " running ")
@@ -129,12 +136,7 @@ class ConsumerLogs(LineReader):
     def _withheld(self, group: Json) -> Iterator[Json]:
         """The topics of which partitions are assigned only in a further rebalance, with their counts if there is no gap."""
         owned, before = (
-            [
-                (part["topic_name"], i)
-                for member in group["members"]
-                for part in member.get(name, ())
-                for i in part["partition_ids"]
-            ]
+            [partition for member in group["members"] for partition in partitions_in(member.get(name))]
             for name in ("owned_partitions", "previous_partitions")
         )
         for topic in sorted({topic for topic, _ in {*before} - {*owned}}):
@@ -156,7 +158,7 @@ class ConsumerLogs(LineReader):
                 group.generation, group.leading, group.fields["client"] = generation, client, "java"
                 group.subscribed, client.heard = client.heard, {}
                 group.assigned = {
-                    each["member"]: _partitions(each["partitions"]) for each in _ASSIGNMENT.finditer(match["members"])
+                    each["member"]: _partitions(each["partitions"]) for each in ASSIGNMENT.finditer(match["members"])
                 }
         elif match := _PERFORMING.search(line):
             self.groups[self.group].fields["assignor"] = match["name"]
@@ -292,7 +294,4 @@ def _subscribed(text: str, assignor: str) -> Json:
 
 def _partitions(text: str) -> Partitions:
     """``orders-0, orders-1``: topic → partition ids."""
-    partitions: Partitions = {}
-    for name, partition in _PARTITION.findall(text.partition(" (")[0]):
-        partitions.setdefault(name, set()).add(int(partition))
-    return partitions
+    return by_topic((name, int(i)) for name, i in _PARTITION.findall(text.partition(" (")[0]))

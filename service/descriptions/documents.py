@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from service.core.documents import Json
 from service.core.printable import first_few
 from service.descriptions.model import Description, Path, SourceText, UnreadableDescription, brokers_of, first_of
 from service.descriptions.other_documents import read_other
+from service.descriptions.records_text import MOST_NOTES, NOTHING_YET, RecordsText
 
 _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id", "log_dirs": "broker_id"}
 """The lists of a snapshot, each with the member that names a row."""
@@ -17,10 +18,6 @@ _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "grou
 RECORD: Final = {"key", "value"}
 """The members of what Kafka's formatters print of a record."""
 
-NOTHING_YET: Final = Description("coordinator-records")
-"""The description of one record; the records are described together."""
-
-MOST_NOTES: Final = 3
 MOST_NAMED: Final = 5
 
 _GROUP: Final = ("group_id", "group_protocol", "assignor", "client", "client_version")
@@ -129,16 +126,7 @@ _LIST_OF: Final = {
 }
 
 
-class CoordinatorRecords(Protocol):
-    """Takes the records of coordinators."""
-
-    def take(self, record: Json, source: SourceText) -> None:
-        """Read one. Raises UnreadableDescription if it is at fault."""
-
-
-def read_document(
-    text: str, start: int, records: CoordinatorRecords, loose: LooseRows | None = None
-) -> tuple[Description | None, int]:
+def read_document(text: str, start: int, records: RecordsText, loose: LooseRows) -> tuple[Description | None, int]:
     """The description that the JSON from ``start`` on is, None if it is none, and where it ends. Raises UnreadableDescription.
 
     records : takes a record that one of Kafka's formatters has printed; loose : rows without their document. Alone they describe
@@ -155,7 +143,7 @@ def read_document(
         other = None if rest or not isinstance(document, dict) else read_other(document, source)
         if other is not None:
             return other, end
-        return (NOTHING_YET if (loose or LooseRows()).take(document, source) else None), end
+        return (NOTHING_YET if loose.take(document, source) else None), end
     return _described(document, source), end
 
 

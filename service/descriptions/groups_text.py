@@ -16,9 +16,8 @@ from functools import cache
 from typing import Final
 
 from service.core.documents import Json
-from service.descriptions.model import MOST_GAPS, Description, LineReader, UnreadableDescription
+from service.descriptions.model import COLUMN, MOST_GAPS, UNNAMED, Description, LineReader, UnreadableDescription
 
-_COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
 _OFFSETS: Final = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
 _MEMBERS: Final = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
 _STATE: Final = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
@@ -48,9 +47,6 @@ _OFFSET: Final = re.compile("-?[0-9]{1,19}|-|unknown")
 _OFFSETS_ROW: Final = re.compile(
     r"(?:(\S+) )?(\S+) ([0-9]+) ([0-9]+|-|unknown) ([0-9]+|-|unknown) (-?[0-9]+|-|unknown) (\S+) (/\S+|-) (\S+(?: \S+)*?)"
 )
-UNNAMED: Final = "unnamed"
-"""The name of the group of a table that does not have it, as before Kafka 2.0."""
-
 _NONE: Final = "-"
 _IDS: Final = r"[0-9]{1,10}(?:,[0-9]{1,10})*"
 _WITHOUT_TOPIC: Final = re.compile(r"\([0-9,]+\)(?:, \([0-9,]+\))*")
@@ -83,7 +79,7 @@ def _width(lines: list[str]) -> int:
         broken = lines[:pieces]
         if len(broken) < pieces or not _HEADER_PIECE.fullmatch(broken[-1]) or len({*map(len, broken[:-1])}) > 1:
             return 0
-        if _table(tuple(_COLUMN.findall("".join(broken)))):
+        if _table(tuple(COLUMN.findall("".join(broken)))):
             return len(broken[0])
     return 0
 
@@ -91,7 +87,7 @@ def _width(lines: list[str]) -> int:
 class GroupsText(LineReader):
     """The groups that the lines describe.
 
-    header : of the current table; name : of the group of a table without the column GROUP
+    header : of the current table; name : of the group of a table without the column GROUP, as before Kafka 2.0
     """
 
     def __init__(self) -> None:
@@ -225,7 +221,7 @@ class Header:
         if commas:
             names = tuple(name.replace(" ", "-") for name in text.split(", "))
             return cls(names, (), commas) if _table(_renamed(names)) else None
-        columns = [*_COLUMN.finditer(line)]
+        columns = [*COLUMN.finditer(line)]
         names = tuple(column.group() for column in columns)
         is_header = text == " ".join(text.split()) or "  " in text
         return cls(names, tuple(column.start() for column in columns), commas) if is_header and _table(_renamed(names)) else None

@@ -321,7 +321,28 @@ def listed(partitions: Mapping[str, Iterable[int]]) -> list[Json]:
     return [{"topic_name": name, "partition_ids": sorted(ids)} for name, ids in sorted(partitions.items()) if ids]
 
 
-_COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
+def partitions_in(rows: Iterable[Json] | None) -> list[tuple[str, int]]:
+    """Topic and number of each partition in such rows."""
+    return [(row["topic_name"], i) for row in rows or () for i in row["partition_ids"]]
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, set[int]]:
+    """Topic → partition ids."""
+    ids: dict[str, set[int]] = {}
+    for topic, i in partitions:
+        ids.setdefault(topic, set()).add(i)
+    return ids
+
+
+def ids_in(text: str) -> list[int]:
+    """The numbers of a list in a text."""
+    return [int(part) for part in re.findall("[0-9]+", text)]
+
+
+UNNAMED: Final = "unnamed"
+"""The name of a group that its text does not tell."""
+
+COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
 _WORD: Final = re.compile(r"\[[^\]]*\]|\S+")
 _COORDINATOR: Final = re.compile(r"(?<=\S) +(?=\(-?[0-9]+\) )")
 
@@ -337,7 +358,7 @@ class PrintedTable:
     @classmethod
     def of(cls, header: str, *blank: str) -> PrintedTable:
         """The table with this header."""
-        columns = [*_COLUMN.finditer(header)]
+        columns = [*COLUMN.finditer(header)]
         return cls(tuple(column.group() for column in columns), tuple(column.start() for column in columns), frozenset(blank))
 
     def cells(self, line: str) -> dict[str, str] | None:

@@ -13,11 +13,11 @@ from typing import Final
 from service.core.budget import check_time
 from service.descriptions.cluster_text import BrokersText, OffsetsText, TopicsText, read_rack_table
 from service.descriptions.consumer_logs import ConsumerLogs
-from service.descriptions.documents import BEGIN, NOTHING_YET, LooseRows, read_document
+from service.descriptions.documents import BEGIN, LooseRows, read_document
 from service.descriptions.groups_text import GroupsText, unwrapped
 from service.descriptions.model import Description, LineReader, UnreadableDescription
 from service.descriptions.other_documents import StrimziText
-from service.descriptions.records_text import RecordsText
+from service.descriptions.records_text import NOTHING_YET, RecordsText
 from service.descriptions.tools_text import KcatText, OtherGroupsText, RpkText
 
 ANCHOR: Final = re.compile(
@@ -158,7 +158,7 @@ _LOGGED: Final = re.compile(
 """Messages of consumers that say what a group was assigned."""
 
 _MAP: Final = re.compile(r'\s*\{[^\s"}]')
-_MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
+MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
 _LAST_APPLIED: Final = re.compile(r"(last-applied-configuration: [|>]-?\n[^\S\n]*)\{.*")
 
 UNKNOWN_JSON: Final = (
@@ -198,7 +198,7 @@ def _message(line: str) -> str:
         document = json.loads(line)
     except (ValueError, RecursionError):
         return "" if _MAP.match(line) else line
-    found = next((document[name] for name in _MESSAGE if isinstance(document.get(name), str)), None)
+    found = next((document[name] for name in MESSAGE if isinstance(document.get(name), str)), None)
     return line if found is None else " ".join(found.split("\n")).rstrip()
 
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from service.core.documents import Json
-from service.descriptions.documents import MOST_NOTES, NOTHING_YET
-from service.descriptions.model import Description, Path, SourceText
+from service.descriptions.model import Description, GroupRows, Path, SourceText
 from service.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
 from service.wire.errors import Unreadable
 
@@ -88,6 +87,10 @@ def _owned(partitions: TopicPartitions) -> list[Json]:
     return [{"topic_name": name, "partition_ids": sorted(by_topic[name])} for name in sorted(by_topic)]
 
 
+NOTHING_YET: Final = Description("coordinator-records")
+"""The description of one record; the records are described together."""
+
+MOST_NOTES: Final = 3
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = 2
 
@@ -109,12 +112,12 @@ class _Member(NamedTuple):
 class RecordsText:
     """The groups that the records describe.
 
-    metadata : the newest of each group; offsets : of each group, topic and partition; others : how many records are neither
+    metadata : the newest of each group; offsets : group → topic → partition id → offset; others : how many records are neither
     """
 
     def __init__(self) -> None:
         self.metadata: dict[str, Json] = {}
-        self.offsets: dict[str, dict[tuple[str, int], int]] = {}
+        self.offsets: defaultdict[str, dict[str, dict[int, int | None]]] = defaultdict(dict)
         self.others = 0
         self.taken = False
 
@@ -135,11 +138,11 @@ class RecordsText:
             self._take_metadata(group_id, value, source)
         else:
             topic = source.member(name, "topic", str, ("key", "data"))
-            partition = topic, source.member(name, "partition", int, ("key", "data"))
-            of_group = self.offsets.setdefault(group_id, {})
-            of_group.pop(partition, None)
+            partition = source.member(name, "partition", int, ("key", "data"))
+            of_topic = self.offsets[group_id].setdefault(topic, {})
+            of_topic.pop(partition, None)
             if value is not None:
-                of_group[partition] = source.member(value, "offset", int, ("value", "data"))
+                of_topic[partition] = source.member(value, "offset", int, ("value", "data"))
 
     def _take_metadata(self, group_id: str, value: Json | None, source: SourceText) -> None:
         self.metadata.pop(group_id, None)
@@ -159,9 +162,10 @@ class RecordsText:
         if not self.taken:
             return None
         notes: list[str] = []
+        committed = {group_id: topics for group_id, topics in self.offsets.items() if any(topics.values())}
         groups = [
-            {"group_id": group_id, **self._members(group_id, notes), **self._committed(group_id)}
-            for group_id in {**self.metadata, **{name: offsets for name, offsets in self.offsets.items() if offsets}}
+            GroupRows(self._members(group_id, notes), committed=committed.get(group_id, {})).document(group_id)
+            for group_id in {**self.metadata, **committed}
         ]
         one = self.others == 1
         sentence = f"{self.others:,} {'record is of a type' if one else 'records are of types'} that say"
@@ -185,16 +189,6 @@ class RecordsText:
         for member in described["members"]:
             member["generation_id"] = value["generation"]
         return group | {"group_state": "Stable" if value["members"] else "Empty"} | described
-
-    def _committed(self, group_id: str) -> Json:
-        by_topic: dict[str, dict[int, int]] = {}
-        for (topic, partition), offset in self.offsets.get(group_id, {}).items():
-            by_topic.setdefault(topic, {})[partition] = offset
-        rows = [
-            {"topic_name": topic, "partition_ids": sorted(of), "offsets": [of[partition] for partition in sorted(of)]}
-            for topic, of in sorted(by_topic.items())
-        ]
-        return {"committed_offsets": rows} if rows else {}
 
 
 def _member(row: Json, source: SourceText, path: Path) -> _Member:

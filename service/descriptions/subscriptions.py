@@ -67,11 +67,10 @@ def completed(
 
 def rows_of(group: Json) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
     """topic_name → partition ids that members own, and those with a row among the group's offsets."""
-    owned: dict[str, set[int]] = {}
+    owned, listed = dict[str, set[int]](), dict[str, set[int]]()
     for member in group.get("members", ()):
         for part in member.get("owned_partitions") or ():
             owned.setdefault(part["topic_name"], set()).update(part["partition_ids"])
-    listed: dict[str, set[int]] = {}
     for part in group.get("committed_offsets", ()):
         listed.setdefault(part["topic_name"], set()).update(part["partition_ids"])
     return owned, listed
@@ -238,7 +237,7 @@ def _is_sticky(body: Json, present: Sequence[Json]) -> bool:
 def _differing(body: Json, present: Sequence[Json], kinds: Sequence[Sequence[str]]) -> float:
     """How many partitions that members own a rebalance would take from them, if they read these topics."""
     rows = [
-        {name: value for name, value in {**member, "topic_names": list(kind)}.items() if name in _MEMBER and value is not None}
+        {name: value for name, value in {**member, "topic_names": list(kind)}.items() if name in MEMBER and value is not None}
         for member, kind in zip(present, kinds, strict=True)
     ]
     try:
@@ -247,7 +246,7 @@ def _differing(body: Json, present: Sequence[Json], kinds: Sequence[Sequence[str
         return inf
 
 
-_MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
+MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
 
 
 def _owned_topics(member: Json) -> set[str]:

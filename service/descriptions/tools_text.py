@@ -15,6 +15,7 @@ from service.descriptions.model import (
     PrintedTable,
     TopicRows,
     UnreadableDescription,
+    ids_in,
     offset_in,
 )
 
@@ -148,10 +149,7 @@ class OtherGroupsText(LineReader):
     def _add_tasks(self, text: str) -> None:
         """``ACTIVE: 0:[0,1]; 1:[2]; STANDBY: …``, and with TARGET- before each kind those of the target assignment."""
         for target, kind, tasks, *_ in _TASKS.findall(text):
-            rows = [
-                {"subtopology_id": name, "partition_ids": [int(part) for part in re.findall("[0-9]+", ids)]}
-                for name, ids in _TASK.findall(tasks)
-            ]
+            rows = [{"subtopology_id": name, "partition_ids": ids_in(ids)} for name, ids in _TASK.findall(tasks)]
             name = "target_tasks" if target else "tasks"
             self.member[name] = {**self.member.get(name, {}), kind.lower(): rows}  # type: ignore[dict-item]  # of kinds
 
@@ -269,9 +267,9 @@ class RpkText(LineReader):
         elif not _IDS.fullmatch(row["REPLICAS"]):
             raise UnreadableDescription(f"Not a list of brokers: {row['REPLICAS']!r}.", number)
         else:
-            in_sync = _ids(row["IN-SYNC-REPLICAS"]) if "IN-SYNC-REPLICAS" in row else None
+            in_sync = ids_in(row["IN-SYNC-REPLICAS"]) if "IN-SYNC-REPLICAS" in row else None
             ends = {START: offset_in(row, "LOG-START-OFFSET"), END: offset_in(row, "HIGH-WATERMARK")}
-            partition, replicas = int(row["PARTITION"]), _ids(row["REPLICAS"])
+            partition, replicas = int(row["PARTITION"]), ids_in(row["REPLICAS"])
             leader = int(row["LEADER"]) if re.fullmatch("-1|[0-9]{1,10}", row["LEADER"]) else None
             self.topics.add(self.topic, partition, replicas=replicas, in_sync_replicas=in_sync, leader=leader, **ends)
         return True
@@ -284,10 +282,6 @@ class RpkText(LineReader):
         if row["MEMBER-ID"] not in UNKNOWN:
             known = {"client_id": row.get("CLIENT-ID"), "host": row.get("HOST"), "instance_id": row.get("INSTANCE-ID")}
             group.member(row["MEMBER-ID"], **known)["owned_partitions"].setdefault(topic, set()).add(partition)
-
-
-def _ids(text: str) -> list[int]:
-    return [int(part) for part in re.findall("[0-9]+", text)]
 
 
 _KCAT_IDS: Final = r"-?[0-9]{1,10}(?:,-?[0-9]{1,10})*"

@@ -14,19 +14,19 @@ from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.printable import all_of, counted, first_few
-from service.core.registry import numbers
+from service.core.registry import numbers, reaches
 from service.decisions.groups.answer import GroupAnswer, answer
 from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description
 from service.descriptions.version_histories import (
-    BrokerReleases,
+    KRAFT_ONLY_SINCE,
+    Brokers,
     Default,
     KeyChange,
     PlacementChange,
     alike_for_keys,
-    check_zookeeper,
     defaults,
     key_changes,
     placement_changes,
@@ -83,7 +83,8 @@ class Software:
         if name == ZOOKEEPER:
             if not release:
                 raise InvalidQuestion(f"{ZOOKEEPER} needs a release of Kafka: {ZOOKEEPER}:3.9.")
-            check_zookeeper(release)
+            if reaches(release, KRAFT_ONLY_SINCE):
+                raise InvalidQuestion(f"Kafka has had no ZooKeeper since {KRAFT_ONLY_SINCE}: zookeeper:{release} does not exist.")
             return cls(KAFKA, release, zookeeper=True)
         return cls(name, release or None)
 
@@ -172,7 +173,8 @@ def upgrade(description: Description, before: Software, after: Software, client:
             (unaffected if known else unknown).append(GroupLeft(group["group_id"], because))
     partitioners = defaults(_client(before), before.release, _client(after), after.release)
     keys = tuple(key_changes(description, *partitioners)) if partitioners else ()
-    placements = tuple(placement_changes(description, *map(_brokers, states))) if before.name == KAFKA else ()
+    brokers = [Brokers(state.release, state.zookeeper) for state in states]
+    placements = tuple(placement_changes(description, *brokers)) if before.name == KAFKA else ()
     return Upgrade(tuple(changes), tuple(unaffected), tuple(unknown), partitioners, keys, placements, tuple(notes))
 
 
@@ -180,10 +182,6 @@ def _of_client(group: Json, client: str | None) -> Json:
     """The group, with this client if that is one of several that it could have."""
     leader = leader_of(group)
     return {**group, "client": client} if leader and len(leader.candidates) > 1 and client in leader.candidates else group
-
-
-def _brokers(state: Software) -> BrokerReleases:
-    return BrokerReleases(state.release, zookeeper=state.zookeeper)
 
 
 def _compared(state: Software) -> tuple[Software, list[str]]:

@@ -231,23 +231,11 @@ KRAFT_ONLY_SINCE: Final = "4.0"
 """The first release without ZooKeeper."""
 
 
-@dataclass(frozen=True)
-class BrokerReleases:
-    """release : of Kafka; None: the newest. zookeeper : have they it, though they could do without?
-
-    Brokers with ZooKeeper place by AdminUtils, by racks if brokers have any; KRaft's controller by striped. A topic stays where
-    it is through an upgrade. What changes is where new topics and added partitions go, so a topic that the new placer could not
-    have placed so would look otherwise if it were created anew.
-    """
+class Brokers(NamedTuple):
+    """release : of Kafka; None: the newest. zookeeper : have they it, though they could do without?"""
 
     release: str | None
-    zookeeper: bool = False
-
-    def placer(self, *, racks: bool) -> str:
-        """The name of their placer. racks : has any of them a rack?"""
-        if self.zookeeper or not reaches(self.release or LATEST, KRAFT_SINCE):
-            return "rack-aware" if racks else "rack-unaware"
-        return "striped"
+    zookeeper: bool
 
 
 @dataclass(frozen=True)
@@ -267,11 +255,17 @@ class PlacementChange:
     verdict: str
 
 
-def placement_changes(description: Description, before: BrokerReleases, after: BrokerReleases) -> Iterator[PlacementChange]:
-    """For each topic of which all replicas are known, if the placers are not the same."""
+def placement_changes(description: Description, before: Brokers, after: Brokers) -> Iterator[PlacementChange]:
+    """For each topic of which all replicas are known, if the placers are not the same.
+
+    Brokers with ZooKeeper place by AdminUtils, by racks if brokers have any; KRaft's controller by striped. A topic stays where
+    it is through an upgrade. What changes is where new topics and added partitions go, so a topic that the new placer could not
+    have placed so would look otherwise if it were created anew.
+    """
     rows = brokers(description) if description.brokers else []
-    racks = any(row.get("rack_id") for row in rows)
-    names = [each.placer(racks=racks) for each in (before, after)]
+    former = "rack-aware" if any(row.get("rack_id") for row in rows) else "rack-unaware"
+    in_kraft = (not each.zookeeper and reaches(each.release or LATEST, KRAFT_SINCE) for each in (before, after))
+    names = ["striped" if each else former for each in in_kraft]
     if not rows or names[0] == names[1]:
         return
     cluster = read_cluster(pa.array(rows, BROKER))
@@ -294,9 +288,3 @@ def _change(topic: Json, cluster: Cluster, placers: list[Placer]) -> PlacementCh
     return PlacementChange(
         topic["topic_name"], before, after, possible[0], possible[1], verdict(after, found[1], racks_known=bool(cluster.rack_ids))
     )
-
-
-def check_zookeeper(release: str) -> None:
-    """Raise InvalidQuestion for a release without ZooKeeper."""
-    if reaches(release, KRAFT_ONLY_SINCE):
-        raise InvalidQuestion(f"Kafka has had no ZooKeeper since {KRAFT_ONLY_SINCE}: zookeeper:{release} does not exist.")

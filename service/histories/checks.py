@@ -5,7 +5,6 @@ coordinator computed the target from: the members, their subscriptions and insta
 of topics; their names and partition counts are told by ``kafka-topics --describe``, snapshots, and until Kafka 4.0 by records.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from service.core.printable import all_of, counted, printable
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
+from service.descriptions.model import by_topic, listed
 from service.histories.events import Computed, MemberNames, Partition, PastRebalance, StoredMember, TopicsTold
 from service.histories.records import MISSING, MOST_COMPUTED
 from service.strategies import GROUP_PROTOCOLS, KAFKAS, of_client
@@ -107,12 +107,12 @@ def _as_seen_by_leader(rebalance: PastRebalance) -> GroupQuestion | None:
             "instance_id": each.instance_id,
             "topic_names": [topic for topic in each.topics or () if topic in sizes],
             "generation_id": each.claimed_in,
-            "owned_partitions": listed(each.claimed or ()),
+            "owned_partitions": listed(by_topic(each.claimed or ())),
         }
         for each in members.values()
     ]
     topics = [{"topic_name": topic, "partitions_count": count} for topic, count in sorted(sizes.items())]
-    got = [{"member_id": each.member_id, "partitions": listed(each.assigned or ())} for each in members.values()]
+    got = [{"member_id": each.member_id, "partitions": listed(by_topic(each.assigned or ()))} for each in members.values()]
     return of_rows(topics, rows, expected=got)
 
 
@@ -189,7 +189,7 @@ def _as_seen_by_coordinator(
         raise _Untold(MISSING)
 
     def rows_of(target: Mapping[str, frozenset[Partition]], member_id: str) -> list[Json]:
-        return listed((ids.get(topic_id, topic_id), i) for topic_id, i in target.get(member_id, ()))
+        return listed(by_topic((ids.get(topic_id, topic_id), i) for topic_id, i in target.get(member_id, ())))
 
     rows: list[Json] = [
         {
@@ -238,15 +238,5 @@ def _is_whole(computed: Computed, sizes: dict[str, int]) -> bool:
 
 def counts(partitions: Iterable[Partition]) -> dict[str, int]:
     """How many partitions each topic has; none of any topic if the partitions of one have a gap."""
-    ids: dict[str, set[int]] = defaultdict(set)
-    for topic, i in partitions:
-        ids[topic].add(i)
+    ids = by_topic(partitions)
     return {topic: len(each) for topic, each in ids.items()} if all(len(each) == max(each) + 1 for each in ids.values()) else {}
-
-
-def listed(partitions: Iterable[Partition]) -> list[Json]:
-    """Partitions as rows by topic."""
-    by_topic: dict[str, list[int]] = defaultdict(list)
-    for topic, i in sorted(partitions):
-        by_topic[topic].append(i)
-    return [{"topic_name": topic, "partition_ids": each} for topic, each in by_topic.items()]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from service.descriptions.consumer_logs import ASSIGNMENT
 from service.histories.causes import listed
 from service.histories.events import SHOWN, Kind, Partition, StoredMember, ToldEvent
 from service.histories.times import stamp_of
@@ -137,7 +138,6 @@ _LIBRDKAFKA: Final = (
 )
 _COMPILED: Final = [[(kind, re.compile(pattern)) for kind, pattern in table] for table in (_JAVA, _LIBRDKAFKA)]
 _MEMBER: Final = re.compile(r"updating member id \"[^\"]*\" -> \"([^\"]*)\"")
-_ASSIGNED: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Assignment\(partitions=\[(?P<partitions>[^\[\]]*)\]")
 
 
 class ClientLog:
@@ -182,7 +182,7 @@ class ClientLog:
 def _assigned(text: str) -> list[tuple[str, frozenset[Partition]]]:
     """Member → partitions in a map of assignments as Java prints it."""
     found = []
-    for each in _ASSIGNED.finditer(text):
+    for each in ASSIGNMENT.finditer(text):
         names = (name.strip().rpartition("-") for name in each["partitions"].split(",") if name.strip())
         found.append((each["member"], frozenset((topic, int(i)) for topic, _, i in names)))
     return found

@@ -12,8 +12,9 @@ from service.core.printable import counted
 from service.decisions.groups.question import of_rows
 from service.decisions.rebalances.answer import Way, answer
 from service.decisions.rebalances.question import RebalancesQuestion
+from service.descriptions.model import by_topic, listed
 from service.histories.causes import GOES, Why
-from service.histories.checks import counts, listed
+from service.histories.checks import counts
 from service.histories.events import MemberNames, PastRebalance, StoredMember
 from service.histories.times import seconds
 
@@ -110,7 +111,7 @@ def _group(start: PastRebalance, members: dict[str, StoredMember]) -> tuple[list
             "member_id": each,
             "instance_id": known[each].instance_id,
             "topic_names": [topic for topic in known[each].topics or () if topic in sizes] or None,
-            "owned_partitions": listed(partitions),
+            "owned_partitions": listed(by_topic(partitions)),
         }
         for each, partitions in (start.assigned or {}).items()
     ]

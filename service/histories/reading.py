@@ -10,6 +10,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 from service.core.budget import check_time
 from service.core.documents import Json
 from service.descriptions.cluster_text import TopicsText
+from service.descriptions.pasted import MESSAGE
 from service.histories.events import ToldEvent, TopicsTold
 from service.histories.logs import MARKS, BrokerLog, ClientLog
 from service.histories.records import RecordsOfGroup, Snapshots
@@ -40,7 +41,6 @@ CHECKED_LINES: Final = 5_000
 _OTHER: Final = re.compile(
     r"(?:Preparing to rebalance group |Stabilized group |\[GroupId )(?P<group>[^\s\]]+)|groupId=(?P<own>[^,\]]+)"
 )
-_MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
 _TIME: Final = ("@timestamp", "timestamp", "time", "ts", "asctime", "datetime")
 
 
@@ -161,7 +161,7 @@ def _plain(text: str) -> str:
         document: Json = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    message, time = (next((document[name] for name in names if name in document), "") for names in (_MESSAGE, _TIME))
+    message, time = (next((document[name] for name in names if name in document), "") for names in (MESSAGE, _TIME))
     return f"{time} {message}" if isinstance(message, str) and message else text
 
 

@@ -24,6 +24,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from service.core.documents import Json
+from service.descriptions.model import partitions_in
+from service.descriptions.records_text import CONSUMER
 from service.histories.events import (
     SHOWN,
     Computed,
@@ -55,7 +57,6 @@ MISSING: Final = "its first records are missing, and with them perhaps members"
 MOST_COMPUTED: Final = 200
 """Target assignments of which a source keeps what they were computed from, the first ones."""
 
-CONSUMER: Final = ("consumer", "")
 STATES: Final = ("STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS")
 
 _RAW: Final = re.compile(r"^(?:CreateTime:(?P<time>\d+)\t)?(?:\w+:[^\t]*\t)*(?P<key>\\x00\\x[01]\d[^\t]*)\t(?P<value>[^\t]*)$")
@@ -409,8 +410,5 @@ class Snapshots:
 
 
 def _member(row: Json) -> StoredMember:
-    owned: frozenset[Partition] = frozenset(
-        (part["topic_name"], i) for part in row.get("owned_partitions") or () for i in part["partition_ids"]
-    )
-    names = row.get("instance_id"), row.get("client_id")
+    names, owned = (row.get("instance_id"), row.get("client_id")), frozenset(partitions_in(row.get("owned_partitions")))
     return StoredMember(row["member_id"], *names, tuple(row.get("topic_names") or ()), owned)

@@ -21,9 +21,9 @@ from service.core.errors import AllocatorError
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.decisions.member_counts.answer import Need, fewest_members
-from service.descriptions.bodies import group_assignment, with_lag
+from service.descriptions.bodies import group_assignment, lags_of, with_lag
 from service.descriptions.leaders import leader_of
-from service.descriptions.model import Description
+from service.descriptions.model import Description, partitions_in
 from service.live.verification import check_groups
 from service.wire.connect_protocol import CONNECT
 
@@ -198,9 +198,8 @@ def _differences(before: Numbers, after: Numbers, seconds: float) -> Numbers:
 
 def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, need: Need | None) -> None:
     description = Description.of_snapshot(snapshot)
-    ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
     for group in groups:
-        label, lag = (group["group_id"],), _lag(group, ends)
+        label, lag = (group["group_id"],), _lag(group, description)
         if lag:
             samples["partition_allocator_cluster_group_lag", label] = sum(lag.values())
         if "members" in group:
@@ -226,7 +225,7 @@ def _loads(group: Json, lag: Mapping[TopicPartition, float]) -> Iterator[tuple[s
         yield "connectors", [len(worker["connectors"]) for worker in group["members"]]
         yield "tasks", [sum(len(part["task_ids"]) for part in worker["tasks"]) for worker in group["members"]]
         return
-    owned = [_owned(member) for member in group["members"]]
+    owned = [partitions_in(member["owned_partitions"]) for member in group["members"]]
     yield "partitions", [len(partitions) for partitions in owned]
     lags = [_lag_of(partitions, lag) for partitions in owned]
     if lag and None not in lags:
@@ -246,10 +245,6 @@ def _decide(description: Description, group_id: str, need: Need | None, samples:
         samples["partition_allocator_cluster_group_recommended_members", (group_id,)] = fewest
 
 
-def _owned(member: Json) -> list[TopicPartition]:
-    return [(part["topic_name"], i) for part in member["owned_partitions"] for i in part["partition_ids"]]
-
-
 def _rates(snapshot: Json, older: Mapping[str, Json], seconds: float) -> dict[str, Numbers]:
     """Records per second of each partition, by topic; without those that have not been seen before."""
     rates = {}
@@ -264,13 +259,13 @@ def _measure_members(
     snapshot: Json, groups: Sequence[Json], rates: Mapping[str, Numbers], samples: Samples, max_members: int
 ) -> None:
     """What each of the first members has to do; static members are named by their instance ids, which they keep."""
-    ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
-    left = max_members
+    description, left = Description.of_snapshot(snapshot), max_members
     for group in groups:
-        members, lag = group.get("members", ())[:left], _lag(group, ends)
+        members, lag = group.get("members", ())[:left], _lag(group, description)
         left -= len(members)
         for member in members:
-            label, owned = (group["group_id"], member.get("instance_id") or member["member_id"]), _owned(member)
+            label = group["group_id"], member.get("instance_id") or member["member_id"]
+            owned = partitions_in(member["owned_partitions"])
             samples["partition_allocator_cluster_member_partitions", label] = len(owned)
             if lag and (lag_of_member := _lag_of(owned, lag)) is not None:
                 samples["partition_allocator_cluster_member_lag", label] = lag_of_member
@@ -285,16 +280,9 @@ def _lag_of(owned: Sequence[TopicPartition], lag: Mapping[TopicPartition, float]
     return sum(known) if known or not owned else None
 
 
-def _lag(group: Json, ends: Mapping[str, Numbers]) -> dict[TopicPartition, float]:
-    """Records behind the committed offset, by partition."""
-    lag = {}
-    for part in group.get("committed_offsets", ()):
-        of_topic = ends.get(part["topic_name"], ())
-        for i, offset in zip(part["partition_ids"], part["offsets"], strict=True):
-            end = of_topic[i] if i < len(of_topic) else None
-            if end is not None:
-                lag[part["topic_name"], i] = max(0, end - offset)
-    return lag
+def _lag(group: Json, description: Description) -> dict[TopicPartition, float]:
+    """Records behind the committed offset, by partition, where that is known."""
+    return {partition: lag for partition, lag in lags_of(group, description).items() if lag is not None}
 
 
 @dataclass(eq=False)

@@ -29,6 +29,7 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
 from service.core.documents import Json
+from service.descriptions.model import by_topic, listed
 from service.descriptions.records_text import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
 from service.live.errors import NotKnown
@@ -102,11 +103,8 @@ def _tasks(assignment: Any) -> Json:
 
 def _partitions(active_tasks: Any, sources: Sources) -> list[Json]:
     """The partitions that tasks read, by topic."""
-    by_topic: dict[str, set[int]] = {}
-    for task in active_tasks:
-        for name, count in sources.get(task.subtopology_id, {}).items():
-            by_topic.setdefault(name, set()).update(i for i in task.partitions if i < count)
-    return [{"topic_name": name, "partition_ids": sorted(by_topic[name])} for name in sorted(by_topic) if by_topic[name]]
+    of_tasks = ((task.partitions, sources.get(task.subtopology_id, {})) for task in active_tasks)
+    return listed(by_topic((name, i) for ids, topics in of_tasks for name, count in topics.items() for i in ids if i < count))
 
 
 def workers_of(group: Any, not_known: NotKnown) -> Json:

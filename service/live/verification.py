@@ -30,6 +30,7 @@ from service.decisions.placements.answer import BROKER, PLACEMENT, read_cluster,
 from service.descriptions.bodies import group_assignment, picked, placement_audit, with_lag
 from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
+from service.descriptions.subscriptions import rows_of
 from service.live.connect import check_connect_group
 from service.live.findings import Finding
 from service.planner.placement_audits import audit, history
@@ -169,7 +170,7 @@ def _who_assigns(group: Json, leader: Leader | None) -> Iterator[str]:
 def _check_as(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
     """By one library's assignor. steady : the body for the next rebalance"""
     expected = _expected(group)
-    classic, owned = group["group_protocol"] == "classic", _owned(group)
+    classic, (owned, _) = group["group_protocol"] == "classic", rows_of(group)
     question = of_rows(**steady, expected=expected)
     comparisons = []
     if classic:
@@ -221,15 +222,6 @@ def _joining_member(member: Json) -> Json:
 def _expected(group: Json) -> list[Json]:
     """The assignment that the group has."""
     return [{"member_id": each["member_id"], "partitions": each["owned_partitions"]} for each in group["members"]]
-
-
-def _owned(group: Json) -> dict[str, set[int]]:
-    """The partitions of each topic that somebody owns."""
-    owned: dict[str, set[int]] = {}
-    for member in group["members"]:
-        for part in member["owned_partitions"]:
-            owned.setdefault(part["topic_name"], set()).update(part["partition_ids"])
-    return owned
 
 
 def _candidates(steady: Json, owned: dict[str, set[int]]) -> tuple[dict[str, int], ...]:
