@@ -23,6 +23,7 @@ Source: each client's code that writes SyncGroup; ConsumerProtocolAssignment.HIG
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -153,12 +154,7 @@ def leader_of(group: Json) -> Leader | None:
 
 def clients_of(group: Json) -> dict[str, int]:
     """How many members use each client, as their ids tell; members whose ids do not tell are left out."""
-    counts: dict[str, int] = {}
-    for member in group.get("members") or ():
-        client = _named(member)
-        if client is not None:
-            counts[client] = counts.get(client, 0) + 1
-    return counts
+    return Counter(client for client in map(_named, group.get("members") or ()) if client is not None)
 
 
 def _named(member: Json) -> str | None:

@@ -30,11 +30,7 @@ MOST_DRAWN_CELLS: Final = 4_000_000
 
 
 def completed(
-    description: Description,
-    group_id: str | None,
-    topics: Mapping[str, int],
-    members: int | Sequence[str] | None,
-    number: int = 0,
+    description: Description, group_id: str | None, topics: Mapping[str, int], members: int | Sequence[str] | None
 ) -> Description:
     """The description with these partition counts, and a group with so many members, or with those of these ids.
 
@@ -50,7 +46,7 @@ def completed(
         if not read:
             raise InvalidQuestion("Neither topics nor a group are known: give --topic.")
         empty: Json = {"group_id": group_id or "group"}
-        described = [{**member, "topic_names": read} for member in _counted(empty, members, number)]
+        described = [{**member, "topic_names": read} for member in _counted(empty, members)]
         return whole.merged(Description(description.form, groups=({**empty, "members": described},)))
     chosen = [group for group in groups if group_id in (None, group["group_id"])]
     if len(chosen) != 1:
@@ -61,7 +57,7 @@ def completed(
         raise InvalidQuestion(f"Group {chosen[0]['group_id']!r} does not read {min(unread)!r}; it reads {known}.")
     if members is None:
         return whole
-    counted = {**chosen[0], "members": _counted(chosen[0], members, number)}
+    counted = {**chosen[0], "members": _counted(chosen[0], members)}
     return replace(whole, groups=tuple(counted if group is chosen[0] else group for group in groups))
 
 
@@ -84,11 +80,11 @@ def topics_read(group: Json) -> set[str]:
     )
 
 
-def _counted(group: Json, members: int | Sequence[str], number: int) -> list[Json]:
-    """The members described, as many as there are to be or those named, and further ones. number : of the draw of their ids"""
+def _counted(group: Json, members: int | Sequence[str]) -> list[Json]:
+    """The members described, as many as there are to be or those named, and further ones."""
     described = group.get("members") or ()
     if isinstance(members, int):
-        stay, names = list(described[:members]), drawn_ids(group, members - len(described), number)
+        stay, names = list(described[:members]), drawn_ids(group, members - len(described), 0)
     else:
         stay = [member for member in described if member["member_id"] in members]
         known = {member["member_id"] for member in stay}

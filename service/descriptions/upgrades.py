@@ -22,7 +22,6 @@ from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description
 from service.descriptions.version_histories import (
     KRAFT_ONLY_SINCE,
-    Brokers,
     Default,
     KeyChange,
     PlacementChange,
@@ -173,8 +172,8 @@ def upgrade(description: Description, before: Software, after: Software, client:
             (unaffected if known else unknown).append(GroupLeft(group["group_id"], because))
     partitioners = defaults(_client(before), before.release, _client(after), after.release)
     keys = tuple(key_changes(description, *partitioners)) if partitioners else ()
-    brokers = [Brokers(state.release, state.zookeeper) for state in states]
-    placements = tuple(placement_changes(description, *brokers)) if before.name == KAFKA else ()
+    brokers = [(state.release or LATEST, state.zookeeper) for state in states]
+    placements = tuple(placement_changes(description, brokers)) if before.name == KAFKA else ()
     return Upgrade(tuple(changes), tuple(unaffected), tuple(unknown), partitioners, keys, placements, tuple(notes))
 
 

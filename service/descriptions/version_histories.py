@@ -11,7 +11,6 @@ from service.core.assignors import Assignor
 from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
 from service.core.partitioners import PARTITIONERS
 from service.core.registry import reaches
@@ -231,13 +230,6 @@ KRAFT_ONLY_SINCE: Final = "4.0"
 """The first release without ZooKeeper."""
 
 
-class Brokers(NamedTuple):
-    """release : of Kafka; None: the newest. zookeeper : have they it, though they could do without?"""
-
-    release: str | None
-    zookeeper: bool
-
-
 @dataclass(frozen=True)
 class PlacementChange:
     """What two placers make of a topic.
@@ -255,8 +247,10 @@ class PlacementChange:
     verdict: str
 
 
-def placement_changes(description: Description, before: Brokers, after: Brokers) -> Iterator[PlacementChange]:
+def placement_changes(description: Description, brokers_of: Sequence[tuple[str, bool]]) -> Iterator[PlacementChange]:
     """For each topic of which all replicas are known, if the placers are not the same.
+
+    brokers_of : before and after, their release of Kafka, and have they ZooKeeper, though they could do without?
 
     Brokers with ZooKeeper place by AdminUtils, by racks if brokers have any; KRaft's controller by striped. A topic stays where
     it is through an upgrade. What changes is where new topics and added partitions go, so a topic that the new placer could not
@@ -264,12 +258,11 @@ def placement_changes(description: Description, before: Brokers, after: Brokers)
     """
     rows = brokers(description) if description.brokers else []
     former = "rack-aware" if any(row.get("rack_id") for row in rows) else "rack-unaware"
-    in_kraft = (not each.zookeeper and reaches(each.release or LATEST, KRAFT_SINCE) for each in (before, after))
-    names = ["striped" if each else former for each in in_kraft]
+    names = [former if zookeeper or not reaches(release, KRAFT_SINCE) else "striped" for release, zookeeper in brokers_of]
     if not rows or names[0] == names[1]:
         return
     cluster = read_cluster(pa.array(rows, BROKER))
-    placers = [PLACERS[name].at(version or LATEST) for name, version in zip(names, (before.release, after.release), strict=True)]
+    placers = [PLACERS[name].at(release) for name, (release, _) in zip(names, brokers_of, strict=True)]
     for topic in description.topics:
         change = _change(topic, cluster, placers)
         if change is not None:

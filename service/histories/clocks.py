@@ -98,9 +98,10 @@ def _connected(anchors: list[Anchors], sources: list[int]) -> dict[int, SourceCl
     left = sources[1:]
     while left:
         found = max(left, key=lambda i: len(anchors[i].keys() & known.keys()))
-        if not anchors[found].keys() & known.keys():
+        differences = [known[key] - anchors[found][key] for key in anchors[found].keys() & known.keys()]
+        if not differences:
             break
-        clocks[found] = _shifted(anchors[found], known)
+        clocks[found] = SourceClock(round(median(differences)), max(differences) - min(differences), len(differences))
         known = {key: at + (clocks[found].shift_ms or 0) for key, at in anchors[found].items()} | known
         left.remove(found)
     return clocks
@@ -133,11 +134,6 @@ def _anchors(events: list[ToldEvent]) -> Anchors:
         else:
             twice |= {key} if found.setdefault(key, at_ms) != at_ms else set()
     return {key: at for key, at in found.items() if key not in twice}
-
-
-def _shifted(own: Anchors, known: Anchors) -> SourceClock:
-    differences = [known[key] - own[key] for key in own.keys() & known.keys()]
-    return SourceClock(round(median(differences)), max(differences) - min(differences), len(differences))
 
 
 def _placed(by_source: list[list[ToldEvent]], clocks: list[SourceClock]) -> Iterator[tuple[int, int | None, ToldEvent]]:

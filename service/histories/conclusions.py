@@ -31,12 +31,9 @@ def conclusion(answer: HistoryAnswer) -> str:
     if not count:
         lines = sum(answer.reading.told)
         return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} about it{within}."
-    parts = [
-        f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.",
-        *_not_told(answer),
-        *_standing(answer),
-    ]
-    return " ".join(parts)
+    unknown = answer.causes[Why.UNKNOWN] + sum(not each.rebalance.causes for each in answer.told) + answer.missing
+    not_told = [f"Of {unknown:,} the cause is not told."] if unknown else []
+    return " ".join((f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.", *not_told, *_standing(answer)))
 
 
 def _by(answer: HistoryAnswer, count: int) -> str:
@@ -68,12 +65,6 @@ def _did(answer: HistoryAnswer, name: str) -> str:
     )
     times = {1: "once", 2: "twice"}
     return " and ".join(f"{WORDS[kind]} {times.get(number, f'{number:,} times')}" for kind, number in acts.most_common())
-
-
-def _not_told(answer: HistoryAnswer) -> Iterator[str]:
-    unknown = answer.causes[Why.UNKNOWN] + sum(not each.rebalance.causes for each in answer.told) + answer.missing
-    if unknown:
-        yield f"Of {unknown:,} the cause is not told."
 
 
 def _standing(answer: HistoryAnswer) -> Iterator[str]:

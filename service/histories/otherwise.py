@@ -61,7 +61,8 @@ class Otherwise:
 
 def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember], names: MemberNames, budget: Budget) -> Otherwise:
     """Replay what is told from the first rebalance on whose members and assignment are known."""
-    first = next((i for i, each in enumerate(rebalances) if _is_known(each)), None)
+    known = (_counts(each) and each.at_ms is not None and each.assignor is not None for each in rebalances)
+    first = next((i for i, is_known in enumerate(known) if is_known), None)
     if first is None:
         return Otherwise([], "The events cannot be replayed: who had which partitions is not told (records tell it).", [])
     start = rebalances[first]
@@ -70,8 +71,9 @@ def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember],
         replay.take(each)
     timing = _timing(start, members)
     group = of_rows(*_group(start, members))
+    events = sorted(replay.events, key=lambda event: event["at_ms"])[:MOST_EVENTS]
     question = RebalancesQuestion(
-        group.topics, group.members, replay.sorted(), timing, [way for _, way in WAYS], start.protocol,
+        group.topics, group.members, events, timing, [way for _, way in WAYS], start.protocol,
         start.assignor, kafka_version=LATEST, detail="totals",
     )  # fmt: skip
     longer = timing | {name: 2 * timing[name] for name in ("session_timeout_ms", "rebalance_timeout_ms")}
@@ -85,10 +87,6 @@ def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember],
     names_of = ("as it was, simulated", *(name for name, _ in WAYS), "time-outs twice as long")
     ways = [_way(name, way) for name, way in zip(names_of, (found.first, *found.others, patient.first), strict=True)]
     return Otherwise(ways, _conclusion(ways, rebalances[first + 1 :], stalls=replay.stalls), list(replay.notes(timing)))
-
-
-def _is_known(rebalance: PastRebalance) -> bool:
-    return bool(_counts(rebalance)) and rebalance.at_ms is not None and rebalance.assignor is not None
 
 
 def _timing(start: PastRebalance, members: dict[str, StoredMember]) -> dict[str, int]:
@@ -174,10 +172,6 @@ class _Replay:
             yield event
         elif kind == Why.SUBSCRIPTION and name in self.present and rebalance.records and topics:
             yield {"at_ms": at_ms, "type": "subscription_changes", "member_id": self.present[name], "topic_names": topics}
-
-    def sorted(self) -> list[dict[str, Any]]:
-        """The events in the order of time."""
-        return sorted(self.events, key=lambda event: event["at_ms"])[:MOST_EVENTS]
 
     @property
     def stalls(self) -> bool:

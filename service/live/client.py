@@ -90,7 +90,8 @@ class _Failures(logging.Handler):
 class ClusterClient:
     """A client of one cluster; ``close`` it, or use it in a ``with`` block.
 
-    settings : of ``kafka.net.manager.KafkaConnectionManager``, as ``properties.client_settings`` gives them
+    settings : of ``kafka.net.manager.KafkaConnectionManager``, as ``properties.client_settings`` gives them. As an attribute they
+        are those of a ``kafka.KafkaConsumer`` of the same cluster, with the same credentials
     seconds : the time for all requests together; what has not come by then is a KafkaTimeoutError
     stopped : has the program been told to end? Requests that are under way then end with a KeyboardInterrupt. One that a signal
         raises within a task of the library ends that task alone, and whoever waits for the task waits for ever.
@@ -112,15 +113,15 @@ class ClusterClient:
         log.addHandler(self._failures)
         self._net, self._until = NetworkSelector(slow_task_threshold_secs=0), time.monotonic() + seconds
         servers = [server.strip() for server in bootstrap_servers.split(",")]
-        self._settings = {**defaults, **settings, "bootstrap_servers": servers}
-        self._retry_seconds = self._settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
+        self.settings = {**defaults, **settings, "bootstrap_servers": servers}
+        self._retry_seconds = self.settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
         self._gone: set[int | None] = set()
         try:
-            self._manager = KafkaConnectionManager(self._net, **self._settings)
+            self._manager = KafkaConnectionManager(self._net, **self.settings)
             self._bootstrap(min(bootstrap_ms, int(seconds * 1000)))
         except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
             reason = self._failures.fatal or self._failures.last or str(error)
-            if re.search("disconnected|reset by peer", reason) and "SASL" in self._settings.get("security_protocol", ""):
+            if re.search("disconnected|reset by peer", reason) and "SASL" in self.settings.get("security_protocol", ""):
                 # The broker's answer is lost if it closes the connection before the answer has been read.
                 reason += "; a broker disconnects a client whose credentials it refuses"
             self.close()
@@ -193,10 +194,6 @@ class ClusterClient:
         """Sleep, which does not count as time for requests."""
         time.sleep(seconds)
         self._until += seconds
-
-    def consumer_settings(self) -> dict[str, Any]:
-        """The settings of a ``kafka.KafkaConsumer`` of the same cluster, with the same credentials."""
-        return self._settings
 
     def ask(self, requests: Sequence[tuple[int | None, Any]]) -> list[Answer]:
         """The answers to requests, in their order. Each comes with the broker to ask; None is any."""

@@ -103,7 +103,7 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
     samples: Samples = {}
     _measure_brokers(snapshot, samples)
     topics = [topic for topic in snapshot["topics"] if not bounds.topic_names or topic["topic_name"] in bounds.topic_names]
-    topics.sort(key=lambda topic: (-_total(topic.get("partition_bytes", ())), topic["topic_name"]))
+    topics.sort(key=lambda topic: (-sum(size or 0 for size in topic.get("partition_bytes", ())), topic["topic_name"]))
     older = {} if previous is None else {topic["topic_name"]: topic for topic in previous["topics"]}
     broker_ids = [broker["broker_id"] for broker in snapshot["brokers"] if not broker.get("fenced")]
     for topic in topics[: bounds.max_topics]:
@@ -143,10 +143,6 @@ def skew(numbers: Iterable[float | None]) -> float:
     known = [number for number in numbers if number is not None]
     total = sum(known)
     return max(known) * len(known) / total if total else 1.0
-
-
-def _total(numbers: Numbers) -> float:
-    return sum(number or 0 for number in numbers)
 
 
 def _measure_brokers(snapshot: Json, samples: Samples) -> None:

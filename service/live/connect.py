@@ -238,11 +238,7 @@ def _described(result: ConnectAnswer, work: Work) -> Json:
 def _owners(workers: Mapping[str, Json]) -> Owners:
     owners: Owners = {}
     for member_id, work in workers.items():
-        for item in _items(work):
+        tasks = ((part["connector_name"], task) for part in work["tasks"] for task in part["task_ids"])
+        for item in (*((name, None) for name in work["connectors"]), *tasks):
             owners.setdefault(item, []).append(member_id)
     return owners
-
-
-def _items(work: Json) -> Iterator[tuple[str, int | None]]:
-    yield from ((name, None) for name in work["connectors"])
-    yield from ((part["connector_name"], task) for part in work["tasks"] for task in part["task_ids"])

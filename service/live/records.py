@@ -28,7 +28,7 @@ _UNREADABLE: Final = (AssertionError, IndexError, OSError, RuntimeError, ValueEr
 @contextmanager
 def open_consumer(client: ClusterClient) -> Iterator[KafkaConsumer]:
     """A consumer without a group. Within the block, KafkaError is raised for records that cannot be read."""
-    consumer = KafkaConsumer(**client.consumer_settings(), enable_auto_commit=False, group_id=None, exclude_internal_topics=False)
+    consumer = KafkaConsumer(**client.settings, enable_auto_commit=False, group_id=None, exclude_internal_topics=False)
     try:
         yield consumer
     except TimeoutError:

@@ -65,11 +65,6 @@ class Disks:
     log_dirs: dict[int, list[Json]]
 
 
-def id_text(topic_id: UUID) -> str:
-    """A topic's id as Kafka prints it: URL-safe base64, which is what the service takes."""
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-
-
 def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[Json]]:
     """The cluster's id and its brokers."""
     request = DescribeClusterRequest(include_fenced_brokers=True, include_cluster_authorized_operations=True)
@@ -115,9 +110,11 @@ def read_topics(client: ClusterClient, names: Sequence[str], not_known: NotKnown
 
 def _topic(topic: Any) -> Json:
     partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
+    has_id = topic.topic_id not in (None, _NO_ID)
     return {
         "topic_name": topic.name,
-        **({} if topic.topic_id in (None, _NO_ID) else {"topic_id": id_text(topic.topic_id)}),
+        # As Kafka prints it, and the service takes it.
+        **({"topic_id": base64.urlsafe_b64encode(topic.topic_id.bytes).decode().rstrip("=")} if has_id else {}),
         "partitions_count": len(partitions),
         "internal": topic.is_internal,
         "placements": [

@@ -66,10 +66,7 @@ def subscribers_in_order(group: Group) -> tuple[Int32s, Ragged]:
 
 def warnings(group: Group) -> list[str]:
     """A sentence if the members' comparisons are no order, so that the machine's qsort decides."""
-    of_ids, of_instances = ranks(group)
-    if is_order(of_ids, of_instances):
-        return []
-    return [NO_ORDER]
+    return [] if is_order(*ranks(group)) else [NO_ORDER]
 
 
 def is_order(of_ids: Int32s, of_instances: Int32s) -> bool:
