@@ -83,7 +83,7 @@ def otherwise(rebalances: list[PastRebalance], members: dict[str, StoredMember],
         found = answer(question, budget)
         patient = answer(replace(question, timing=longer, compare=()), budget)
     except AllocatorError as error:
-        return Otherwise([], f"The events cannot be replayed: {error}", [])
+        return Otherwise([], f"The events cannot be replayed. {error}", [])
     names_of = ("as it was, simulated", *(name for name, _ in WAYS), "time-outs twice as long")
     ways = [_way(name, way) for name, way in zip(names_of, (found.first, *found.others, patient.first), strict=True)]
     return Otherwise(ways, _conclusion(ways, rebalances[first + 1 :], stalls=replay.stalls), list(replay.notes(timing)))

@@ -206,6 +206,11 @@ def test_members_poll_every_second(client: FlaskClient) -> None:
     assert {way["timing"]["heartbeat_interval_ms"] for way in (given, *given["comparisons"])} == {2_000}
     hurried = answer(client, question(events=roll, compare=others, timing={"rebalance_timeout_ms": 3_500}))
     assert hurried["timing"]["poll_interval_ms"] == hurried["slow_poll"]["poll_interval_ms"] == 500
+    # A member of the consumer protocol would be fenced, and come back, for ever: it may revoke in its third poll only.
+    short = answer(
+        client, question(events=roll, compare=others, timing={"rebalance_timeout_ms": 10_000, "heartbeat_interval_ms": 2_000})
+    )
+    assert [way["slow_poll"]["poll_interval_ms"] for way in (short, *short["comparisons"])] == [8_000, 8_000, 3_333]
 
 
 def test_ties_that_topic_ids_would_decide_are_a_guess(client: FlaskClient) -> None:

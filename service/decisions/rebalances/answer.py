@@ -191,10 +191,7 @@ def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
     timeline = read_timeline(question, _detail(question, extent, budget), budget.explained if question.explain else 0)
     others = variants(question)
     timelines = [timeline, *(varied(timeline, variant) for variant in others)]
-    slow = [
-        replace(way, timing=at_pace(way.timing, SLOW_POLL_MS), detail="totals", most_explained=0)
-        for way in (timelines if others else ())
-    ]
+    slow = [_slow(way) for way in (timelines if others else ())]
     if extent.check([*timelines, *slow], budget):
         budget.lengthen()
     meter = _Meter(extent, budget)
@@ -204,6 +201,12 @@ def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
     statics = [None, *(variant.static for variant in others)]
     ways = [Way(*way) for way in zip(timelines, outcomes, drawn, slow_ways, statics, strict=True)]
     return RebalancesAnswer(question, ways[0], others, tuple(ways[1:]))
+
+
+def _slow(way: Timeline) -> Timeline:
+    """The same with members that poll seldom."""
+    protocols = (way.group_protocol, *(event.group_protocol for event in way.events))
+    return replace(way, timing=at_pace(way.timing, SLOW_POLL_MS, protocols), detail="totals", most_explained=0)
 
 
 def _drawn(timelines: list[Timeline], outcomes: list[TimelineOutcome], meter: _Meter, budget: Budget) -> list[DrawRanges | None]:

@@ -1,6 +1,6 @@
 """The question: a group, what happens to it, and other ways to run it; and the timeline in which its names become indices."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -129,12 +129,18 @@ def timing(question: RebalancesQuestion, protocol: str) -> Timing:
     """What broker and clients wait for, with the defaults of a protocol."""
     own = {name: value for name, value in question.timing.items() if value is not None and name != "min_session_timeout_ms"}
     timing = Timing(**{"heartbeat_interval_ms": 3_000 if protocol == "classic" else 5_000, **own})
-    return timing if "poll_interval_ms" in own else at_pace(timing, POLL_MS)
+    return timing if "poll_interval_ms" in own else at_pace(timing, POLL_MS, (protocol,))
 
 
-def at_pace(timing: Timing, poll_interval_ms: int) -> Timing:
-    """The same for members that poll so often, or as often as the rebalance time-out requires."""
+def at_pace(timing: Timing, poll_interval_ms: int, protocols: Collection[str]) -> Timing:
+    """The same for members that poll so often, or as often as the rebalance time-out requires.
+
+    protocols : that the group has in turn. A member of the consumer protocol may revoke in its third poll only, see
+        ``ConsumerClients``, and is fenced if that comes too late
+    """
     longest = max(0, timing.rebalance_timeout_ms - timing.heartbeat_interval_ms)
+    if "consumer" in protocols:
+        longest = min(longest, timing.rebalance_timeout_ms // 3)
     return replace(timing, poll_interval_ms=min(poll_interval_ms, longest))
 
 
