@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.assignors.model import Assignor
 from service.core.model import NONE, Assignment, Group, Int32s
@@ -21,20 +20,13 @@ from service.core.ragged import grouped
 from service.core.registry import Implementation
 
 
-def assign(group: Group) -> Assignment:
-    """Ragged member → partitions, ascending. The first member is the leader."""
+def assign(group: Group, *, by_topic: bool = False) -> Assignment:
+    """Ragged member → partitions, ascending. The first member is the leader.
+
+    by_topic : does each topic begin with the first member, as until 1.12?
+    """
     dealt = _dealt(group)
-    return _assignment(group, dealt, np.arange(len(dealt)))
-
-
-def assign_until_1_12(group: Group) -> Assignment:
-    """The same, each topic from the first member on."""
-    dealt = _dealt(group)
-    return _assignment(group, dealt, group.topic_partitions(dealt)[1])
-
-
-def _assignment(group: Group, dealt: Int32s, turns: npt.NDArray[np.integer]) -> Assignment:
-    """Ragged member → partitions. turns : int[dealt], how many places round the circle of members each is dealt"""
+    turns = group.topic_partitions(dealt)[1] if by_topic else np.arange(len(dealt))  # places round the circle of members
     owners = np.full(group.topics.partitions_count, NONE, np.int32)
     owners[dealt] = group.by_id[turns % max(1, len(group))]
     return Assignment(grouped(owners, len(group)))
@@ -72,7 +64,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         run=assign,
         implementation=Implementation("kafkajs", "2.2.4", "PartitionAssigners.roundRobin"),
         client_releases=("1.8.1", "1.12.0", "1.13.0", "1.16.0", "2.0.0", "2.2.4"),
-        forms={"1.13.0": {}, "1.8.1": {"run": assign_until_1_12, "warnings": partial(warnings, in_order=False)}},
+        forms={"1.13.0": {}, "1.8.1": {"run": partial(assign, by_topic=True), "warnings": partial(warnings, in_order=False)}},
         summary="The topics of the leader are dealt to all members in turn, whether these subscribe to them or not.",
         warnings=warnings,
         setting="partitionAssigners: [PartitionAssigners.roundRobin]",

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from service.core import model
-from service.core.model import NONE, Group, Int32s, ranks_of
+from service.core.model import NONE, Group, Int32s, Ragged, ranks_of
 
 # Members in the order in which sticky assignors of C and Go give partitions to them: those with the fewest first.
 
@@ -40,6 +40,13 @@ class Standings:
     def fewest(self, among: Container[int]) -> int:
         """The first in order of some members, or NONE."""
         return next((member for _, _, member in self.order if member in among), NONE)
+
+
+def circles_of(subscribers: Ragged) -> list[frozenset[int]]:
+    """The subscribers of each topic; equal sets are one."""
+    rows = [row.tobytes() for row in map(subscribers.row, range(len(subscribers)))]
+    sets = {row: frozenset(np.frombuffer(row, np.int32).tolist()) for row in rows}
+    return [sets[row] for row in rows]
 
 
 def by_bytes(names: Sequence[str]) -> Int32s:

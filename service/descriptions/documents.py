@@ -93,7 +93,7 @@ class LooseRows:
     def descriptions(self) -> Iterator[Description]:
         """What the rows describe. Raises UnreadableDescription."""
         for kind, rows in self.rows.items():
-            document: Json = {_LIST_OF[kind]: rows, **({"version": 1} if kind in ("reassignment", "log-dirs") else {})}
+            document: Json = {_LIST_OF.get(kind, kind): rows, **({"version": 1} if kind in ("reassignment", "log-dirs") else {})}
             described = _read_rest(rows, self.sources[kind]) if kind == "rest" else _described(document, self.sources[kind])
             if described is not None:
                 yield described
@@ -115,15 +115,8 @@ _OF_BODIES: Final = {"brokers", "topics", "keys", "histogram"}
 _LINES: Final = {"topic": "topics", "group": "groups", "log_dirs": "disks"}
 """The member of each line of a snapshot that is written as lines."""
 
-_LIST_OF: Final = {
-    "disks": "log_dirs",
-    "reassignment": "partitions",
-    "log-dirs": "brokers",
-    "topics": "topics",
-    "groups": "groups",
-    "brokers": "brokers",
-    "rest": "topics",
-}
+_LIST_OF: Final = {"disks": "log_dirs", "reassignment": "partitions", "log-dirs": "brokers"}
+"""The list of a document that rows of a kind are, unless it is called as they are."""
 
 
 def read_document(text: str, start: int, records: RecordsText, loose: LooseRows) -> tuple[Description | None, int]:

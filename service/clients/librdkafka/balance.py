@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.clients.names import Standings, byte_ranks
+from service.clients.names import Standings, byte_ranks, circles_of
 from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.budget import looking
 from service.core.model import NONE, Group, Int32s, Ragged
@@ -232,10 +232,9 @@ class Balancing:
     ) -> None:
         """Who has what after step 1. kept : int32[partitions], the member that keeps each, or NONE"""
         topics, count = group.topics, len(kept)
-        sets = {row.tobytes(): frozenset(row.tolist()) for row in map(subscribers.row, range(len(subscribers)))}
         self.topic_of = topics.topic_of.tolist()
         self.partitions_of = [range(*ends) for ends in pairwise(topics.first.tolist())]
-        self.subscribers = [sets[subscribers.row(topic).tobytes()] for topic in range(len(subscribers))]
+        self.subscribers = circles_of(subscribers)
         self.topics = [row[row < len(topics)].tolist() for row in map(group.subscriptions.row, range(len(group)))]
         self.possible = [sum(len(self.partitions_of[topic]) for topic in of_member) for of_member in self.topics]
         self.previous: list[int] = claimed.previous[:count].tolist()

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from service.clients.names import Standings, byte_ranks
+from service.clients.names import Standings, byte_ranks, circles_of
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.classic.sticky.claims import from_the_fullest
 from service.core.assignors.classic.sticky.cooperative import withholding
@@ -110,7 +110,7 @@ def _one_of_many(group: Group, seed: int) -> Assignment:
     newest, previous = _claimants(group, turns)
     subscribes = np.isin(topic_of * np.int64(len(group)) + newest, _pairs(group, subscribers)) & (newest != NONE)
     owners = np.where(subscribes, newest, np.int32(NONE))
-    standings, circles = _standings(group, owners), _circles(subscribers)
+    standings, circles = _standings(group, owners), circles_of(subscribers)
 
     order = np.argsort(of_topic, kind="stable").astype(np.int32)
     if len(group.owned.values) and _pass_for_identical(group, subscribers, turns):
@@ -186,7 +186,7 @@ def _owners(group: Group) -> Int32s:
     owners, contested = _kept(group, subscribers)
     if contested:
         return first_rule
-    standings, circles = _standings(group, owners), _circles(subscribers)
+    standings, circles = _standings(group, owners), circles_of(subscribers)
     most = _give_out(owners, standings, topic_of, first_rule, subscribers)
     if most == NONE:
         return first_rule
@@ -214,7 +214,7 @@ def _give_out(owners: Int32s, standings: Standings, topic_of: Int32s, first_rule
     free = np.flatnonzero((owners == NONE) & (first_rule != NONE)).astype(np.int32)
     single = free[first_rule[free] != OPEN]
     several = free[first_rule[free] == OPEN]
-    circles = _circles(subscribers)
+    circles = circles_of(subscribers)
     takers_of = {circles[topic] for topic in np.unique(topic_of[several]).tolist()}
     owners[single] = first_rule[single]
     if len(takers_of) > 1 or any(not circle.isdisjoint(first_rule[single].tolist()) for circle in takers_of):
@@ -244,13 +244,6 @@ def _kept(group: Group, subscribers: Ragged) -> tuple[Int32s, bool]:
 def _pairs(group: Group, subscribers: Ragged) -> Int64s:
     """int64[...], topic * members + member of each subscription to a topic that exists."""
     return subscribers.row_of_each_value() * np.int64(len(group)) + subscribers.values
-
-
-def _circles(subscribers: Ragged) -> list[frozenset[int]]:
-    """The subscribers of each topic; equal sets are one."""
-    rows = [row.tobytes() for row in map(subscribers.row, range(len(subscribers)))]
-    sets = {row: frozenset(np.frombuffer(row, np.int32).tolist()) for row in rows}
-    return [sets[row] for row in rows]
 
 
 def _takers(topics: Int32s, circles: list[frozenset[int]], standings: Standings) -> Int32s:
