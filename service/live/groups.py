@@ -48,8 +48,7 @@ Sources = dict[str, dict[str, int]]
 _KINDS: Final = ("active", "standby", "warmup")
 
 
-def streams_group(group: Any, partitions_counts: dict[str, int]) -> Json:
-    """The document of a described group. partitions_counts : of all topics that are known"""
+def _streams_group(group: Any, partitions_counts: dict[str, int], _: NotKnown) -> Json:
     subtopologies = (group.topology and group.topology.subtopologies) or ()
     topologies = [
         {
@@ -134,12 +133,11 @@ _OUTSIDE_PYTHON: Final = re.compile(r"\\[pPQECzZG]|\[\[:|\(\?[^:iPs]|[*+?}][+]")
 
 @dataclass(frozen=True)
 class ListedGroup:
-    """A group in a broker's list. coordinator : the broker that listed it; protocol_type : "consumer", "connect", "share" …"""
+    """A group in a broker's list. coordinator : the broker that listed it; protocol : "classic", "consumer", "share" …"""
 
     group_id: str
     coordinator: int
     protocol: str
-    protocol_type: str
 
 
 def list_groups(client: ClusterClient, group_ids: Sequence[str], not_known: NotKnown) -> list[ListedGroup]:
@@ -153,7 +151,7 @@ def list_groups(client: ClusterClient, group_ids: Sequence[str], not_known: NotK
             continue
         for group in answer.groups:
             protocol = (getattr(group, "group_type", "") or "classic").lower()
-            listed[group.group_id] = ListedGroup(group.group_id, broker_id, protocol, group.protocol_type)
+            listed[group.group_id] = ListedGroup(group.group_id, broker_id, protocol)
     if not group_ids:
         return [listed[group_id] for group_id in sorted(listed)]
     for group_id in group_ids:
@@ -168,17 +166,14 @@ def describe_groups(
     client: ClusterClient, listed: Sequence[ListedGroup], partitions_counts: dict[str, int], not_known: NotKnown
 ) -> list[Json]:
     """The groups in the shape of ``/v1/group-assignments``, with what else brokers tell. partitions_counts : of all topics"""
-    reader, documents = _GroupReader(partitions_counts, not_known), dict[str, Json]()
-    requests: list[tuple[int, Any]] = []
-    for (coordinator, protocol), group_ids in _batches(listed):
-        if protocol not in _REQUESTS:
-            for group_id in group_ids:
-                documents[group_id] = {"group_id": group_id, "group_protocol": protocol}
-                not_known.add("groups[].members", f"Groups of the protocol {protocol} are not read.", group_id)
-            continue
-        requests.append((coordinator, _REQUESTS[protocol](group_ids)))
-    for (_, request), answer in zip(requests, client.ask(requests), strict=True):
-        group_ids = request.groups if isinstance(request, DescribeGroupsRequest) else request.group_ids
+    documents: dict[str, Json] = {}
+    for group in listed:
+        if group.protocol not in _OF_PROTOCOL:
+            documents[group.group_id] = {"group_id": group.group_id, "group_protocol": group.protocol}
+            not_known.add("groups[].members", f"Groups of the protocol {group.protocol} are not read.", group.group_id)
+    batches = list(_batches([group for group in listed if group.protocol in _OF_PROTOCOL]))
+    requests = [(coordinator, _OF_PROTOCOL[protocol][0](group_ids)) for (coordinator, protocol), group_ids in batches]
+    for ((_, protocol), group_ids), answer in zip(batches, client.ask(requests), strict=True):
         if isinstance(answer, Exception):
             for group_id in group_ids:
                 not_known.add("groups[]", reason(answer), group_id)
@@ -187,7 +182,7 @@ def describe_groups(
             if group.error_code != NO_ERROR:
                 not_known.add("groups[]", reason(kafka_error(group.error_code, group.error_message)), group.group_id)
                 continue
-            documents[group.group_id] = reader.document(type(request), group)
+            documents[group.group_id] = _OF_PROTOCOL[protocol][1](group, partitions_counts, not_known)
     return [documents[group.group_id] for group in listed if group.group_id in documents]
 
 
@@ -240,64 +235,48 @@ def _batches(listed: Sequence[ListedGroup]) -> Iterator[tuple[tuple[int, str], l
             yield key, group_ids[i : i + GROUPS_PER_REQUEST]
 
 
-@dataclass(frozen=True)
-class _GroupReader:
-    """Turns described groups into documents. partitions_counts : of all topics, for regular expressions and tasks"""
+def _classic_group(group: Any, _: dict[str, int], not_known: NotKnown) -> Json:
+    group_id, state = group.group_id, group.group_state
+    document = {"group_id": group_id, "group_protocol": "classic", "group_state": state}
+    if group.protocol_type not in (CONSUMER, CONNECT, ""):
+        reason = f"The protocol type is {group.protocol_type}, neither {CONSUMER} nor {CONNECT}."
+        not_known.add("groups[].members", reason, group_id)
+        return document | {"protocol_type": group.protocol_type}
+    is_connect = group.protocol_type == CONNECT
+    if is_connect:
+        document["group_protocol"] = CONNECT
+    if group.protocol_data:
+        document["assignor"] = PROTOCOLS.get(group.protocol_data, group.protocol_data) if is_connect else group.protocol_data
+    if group.members and state != STABLE:
+        not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
+        return document
+    if is_connect:
+        return document | workers_of(group, not_known)
+    described, unreadable = classic_members(group.members, group.protocol_data)
+    for member_id, error in unreadable.items():
+        not_known.add("groups[].members[]", f"{member_id}: {error}", group_id)
+    return document | described
 
-    partitions_counts: dict[str, int]
-    not_known: NotKnown
 
-    def document(self, request: type, group: Any) -> Json:
-        """The document of a group in the answer to this request."""
-        if request is DescribeGroupsRequest:
-            return self._classic(group)
-        if request is ConsumerGroupDescribeRequest:
-            return self._consumer(group)
-        if request is StreamsGroupDescribeRequest:
-            return streams_group(group, self.partitions_counts)
-        return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in reversed(group.members)])
+def _consumer_group(group: Any, partitions_counts: dict[str, int], not_known: NotKnown) -> Json:
+    members = []
+    for member in reversed(group.members):
+        document = _epoch_member(member, member.target_assignment) | {"instance_id": member.instance_id}
+        if member.member_type in _MEMBER_TYPES:
+            document["member_type"] = _MEMBER_TYPES[member.member_type]
+        if pattern := member.subscribed_topic_regex:
+            matching = matching_topics(pattern, partitions_counts)
+            if matching is None:
+                text = f"{pattern}: this regular expression may mean something else to RE2 than to Python."
+                not_known.add("groups[].members[].topic_names", text, group.group_id)
+            document["topic_regex"] = pattern
+            document["topic_names"] = sorted({*document["topic_names"], *(matching or ())})
+        members.append(document)
+    return _epoch_group(group, "consumer", members)
 
-    def _classic(self, group: Any) -> Json:
-        group_id, state = group.group_id, group.group_state
-        document = {"group_id": group_id, "group_protocol": "classic", "group_state": state}
-        if group.protocol_type not in (CONSUMER, CONNECT, ""):
-            reason = f"The protocol type is {group.protocol_type}, neither {CONSUMER} nor {CONNECT}."
-            self.not_known.add("groups[].members", reason, group_id)
-            return document | {"protocol_type": group.protocol_type}
-        is_connect = group.protocol_type == CONNECT
-        if is_connect:
-            document["group_protocol"] = CONNECT
-        if group.protocol_data:
-            document["assignor"] = PROTOCOLS.get(group.protocol_data, group.protocol_data) if is_connect else group.protocol_data
-        if group.members and state != STABLE:
-            self.not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
-            return document
-        if is_connect:
-            return document | workers_of(group, self.not_known)
-        described, unreadable = classic_members(group.members, group.protocol_data)
-        for member_id, error in unreadable.items():
-            self.not_known.add("groups[].members[]", f"{member_id}: {error}", group_id)
-        return document | described
 
-    def _consumer(self, group: Any) -> Json:
-        members = []
-        for member in reversed(group.members):
-            document = _epoch_member(member, member.target_assignment) | {"instance_id": member.instance_id}
-            if member.member_type in _MEMBER_TYPES:
-                document["member_type"] = _MEMBER_TYPES[member.member_type]
-            if member.subscribed_topic_regex:
-                self._resolve(document, member.subscribed_topic_regex, group.group_id)
-            members.append(document)
-        return _epoch_group(group, "consumer", members)
-
-    def _resolve(self, document: Json, pattern: str, group_id: str) -> None:
-        """Add the topics that match a member's regular expression."""
-        matching = matching_topics(pattern, self.partitions_counts)
-        if matching is None:
-            text = f"{pattern}: this regular expression may mean something else to RE2 than to Python."
-            self.not_known.add("groups[].members[].topic_names", text, group_id)
-        document["topic_regex"] = pattern
-        document["topic_names"] = sorted({*document["topic_names"], *(matching or ())})
+def _share_group(group: Any, _: dict[str, int], _not_known: NotKnown) -> Json:
+    return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in reversed(group.members)])
 
 
 def _epoch_group(group: Any, protocol: str, members: list[Json]) -> Json:
@@ -341,9 +320,13 @@ def matching_topics(pattern: str, topic_names: Iterable[str]) -> list[str] | Non
     return [name for name in topic_names if compiled.fullmatch(name)]
 
 
-_REQUESTS: Final[dict[str, Callable[[list[str]], Any]]] = {
-    "classic": lambda group_ids: DescribeGroupsRequest(groups=group_ids, include_authorized_operations=False),
-    "consumer": lambda group_ids: ConsumerGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
-    "share": lambda group_ids: ShareGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
-    "streams": lambda group_ids: StreamsGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False),
+_OF_PROTOCOL: Final[dict[str, tuple[Callable[[list[str]], Any], Callable[[Any, dict[str, int], NotKnown], Json]]]] = {
+    "classic": (lambda ids: DescribeGroupsRequest(groups=ids, include_authorized_operations=False), _classic_group),
+    "consumer": (lambda ids: ConsumerGroupDescribeRequest(group_ids=ids, include_authorized_operations=False), _consumer_group),
+    "share": (lambda ids: ShareGroupDescribeRequest(group_ids=ids, include_authorized_operations=False), _share_group),
+    "streams": (lambda ids: StreamsGroupDescribeRequest(group_ids=ids, include_authorized_operations=False), _streams_group),
 }
+"""Of each protocol the request that describes groups, and what makes a document of a described one.
+
+The latter also gets the partition counts of all topics, for regular expressions and tasks.
+"""
