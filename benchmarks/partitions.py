@@ -74,7 +74,7 @@ def murmur2(count: int = 10_000_000) -> Iterator[Sides]:
 
 
 @benchmark(
-    Row("partitions/get", "s", 1.35, "CPU of a GET of one key's partition ÷ of a bare Flask echo, same Gunicorn, by wrk"),
+    Row("partitions/get", "s", 1.2, "CPU of a GET of one key's partition ÷ of a bare Flask echo, same Gunicorn, by wrk"),
     rounds=11,
 )
 def get(run_seconds: int = 2) -> Iterator[Sides]:

@@ -30,15 +30,22 @@ COOPERATIVE = next(subject for subject in SUBJECTS if subject.name == "cooperati
 UNIFORM = next(subject for subject in SUBJECTS if subject.name == "uniform")
 
 
-def declare(subject: Subject, shape: Shape, goal: float) -> None:
+AT_ONCE = {"poll_interval_ms": 0}
+"""Members notice a rebalance as soon as they are told."""
+BY_DEFAULT: dict[str, int] = {}
+"""Members poll every second: their partitions change hands poll by poll, which is simulated, too."""
+
+
+def declare(subject: Subject, shape: Shape, goal: float, timing: dict[str, int]) -> None:
     """One row: a rolling restart of all members."""
+    polls = "" if timing else "/polls"
     what = f"the whole request, a rolling restart of {shape.members:,} members ÷ the JVM's assignor alone, as many rebalances"
 
-    @benchmark(Row(f"rebalances/{subject}/{shape}", "s", goal, what), rounds=1)
+    @benchmark(Row(f"rebalances/{subject}/{shape}{polls}", "s", goal, what + (", polls simulated" if polls else "")), rounds=1)
     def restart() -> Iterator[Sides]:
         """The reference is the median of one rebalance after a member has left, times the number of rebalances."""
-        body = {**body_of(shape), "group_protocol": subject.protocol, "assignor": subject.name, "detail": "totals"}
-        asked = orjson.dumps({**body, "events": [ROLL]})
+        body = {**body_of(shape), "group_protocol": subject.protocol, "assignor": subject.name}
+        asked = orjson.dumps({**body, "events": [ROLL], "timing": timing, "detail": "totals"})
         client = Client(create_app(Settings(max_request_seconds=600)))
         rebalances = 0
 
@@ -56,6 +63,7 @@ def declare(subject: Subject, shape: Shape, goal: float) -> None:
             yield lambda: [seconds(ask_ours, runs=11 if shape.members <= 100 else 1)], reference
 
 
-declare(COOPERATIVE, Shape(100, 100, 10), 0.5)
-declare(UNIFORM, Shape(100, 100, 10), 300.0)
-declare(COOPERATIVE, Shape(1_000, 100, 1_000), 0.2)
+declare(COOPERATIVE, Shape(100, 100, 10), 0.5, AT_ONCE)
+declare(COOPERATIVE, Shape(100, 100, 10), 1.0, BY_DEFAULT)
+declare(UNIFORM, Shape(100, 100, 10), 300.0, AT_ONCE)
+declare(COOPERATIVE, Shape(1_000, 100, 1_000), 0.2, AT_ONCE)
