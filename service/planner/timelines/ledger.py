@@ -165,6 +165,8 @@ class Ledger:
         loses[self.reader[stops]] = True
         self.stop(stops, now_ms)
         of_each = self.start(starts, owner[starts], np.full(len(starts), now_ms, np.int64), rebalance, wait)
+        if self.weights is None:
+            return loses, np.zeros(len(start_of))
         return loses, np.bincount(owner[starts], of_each, len(start_of)).astype(np.float64, copy=False)
 
     def _ended(self, partitions: Int32s, readers: Int32s, at_ms: Int64s, wait: Wait | None) -> tuple[Idle, Float64s]:

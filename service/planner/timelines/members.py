@@ -221,9 +221,10 @@ class Paces:
 
     def busy(self, numbers: Int32s) -> Bools:
         """bool[...], which of these members read a partition, so that their poll returns at once; none if polls take no time."""
+        if not self.timing.poll_interval_ms:
+            return np.zeros(len(numbers), np.bool_)
         reads = np.zeros(len(self.members.all) + 1, np.bool_)
-        if self.timing.poll_interval_ms:
-            reads[self.ledger.reader] = True  # NONE is the last
+        reads[self.ledger.reader] = True  # NONE is the last
         return reads[numbers]
 
     def next_poll(self, number: int, from_ms: int) -> int:

@@ -160,7 +160,7 @@ class ClassicClients:
         StickyAssignor remembers its last assignment itself (userData).
         """
         owner = self.coordinator.owner
-        if np.array_equal(self.ledger.reader, owner):
+        if (self.ledger.reader == owner).all():
             return owner
         columns, joined = self.members.columns, self.coordinator.joined
         claimed = self.ledger.reader.copy()

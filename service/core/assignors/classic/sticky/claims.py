@@ -10,7 +10,7 @@ Members are read in the order of the leader's HashMap, on which the outcome depe
 Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -35,9 +35,9 @@ def from_the_fullest(owners: Int32s, ranks: Int32s) -> Int32s:
     return lists.values[np.argsort(-(left * np.int64(len(ranks)) + ranks[lists.row_of_each_value()]))]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Claims:
-    """A group as a sticky assignor sees it.
+    """A group as a sticky assignor sees it. Not frozen: a small group is read in less time than copies of it would take.
 
     Arrays over partitions hold the partitions that exist, then those that only members mention; as ``Group`` has them.
 
@@ -133,19 +133,20 @@ def read_claims(group: Group) -> Claims:
     previous_owners = owners[:0]
     if claims.first_differing != NONE:
         previous_owners = claims_of_older_generations(claims.order, group.generations, owned.offsets, owned.values, len(owners))
-    claims = replace(claims, owners=owners, contested=contested, previous_owners=previous_owners)
+    claims.owners, claims.contested, claims.previous_owners = owners, contested, previous_owners
     racks = _partition_racks(group)
-    if racks is None or not _rack_aware(group, racks, claims.topics):
-        return claims
-    return replace(claims, rack_aware=True, racks=group.racks, partition_racks=racks)
+    if racks is not None and _rack_aware(group, racks, claims.topics):
+        claims.rack_aware, claims.racks, claims.partition_racks = True, group.racks, racks
+    return claims
 
 
 def read_subscriptions(group: Group) -> Claims:
     """The claims of a group whose members own nothing and have no racks."""
     claims = _unclaimed(group)
     nobody = np.full(group.total_partitions, NONE, np.int32)
-    previous_owners = nobody[:0] if claims.first_differing == NONE else nobody
-    return replace(claims, owners=nobody, contested=np.zeros(len(nobody), np.bool_), previous_owners=previous_owners)
+    claims.owners, claims.contested = nobody, np.zeros(len(nobody), np.bool_)
+    claims.previous_owners = nobody[:0] if claims.first_differing == NONE else nobody
+    return claims
 
 
 def _unclaimed(group: Group) -> Claims:
