@@ -211,6 +211,7 @@ def test_members_poll_every_second(client: FlaskClient) -> None:
         client, question(events=roll, compare=others, timing={"rebalance_timeout_ms": 10_000, "heartbeat_interval_ms": 2_000})
     )
     assert [way["slow_poll"]["poll_interval_ms"] for way in (short, *short["comparisons"])] == [8_000, 8_000, 3_333]
+    assert any("(every 3.33 s)" in text and "(every 8 s)" in text for text in short["warnings"])
 
 
 def test_ties_that_topic_ids_would_decide_are_a_guess(client: FlaskClient) -> None:

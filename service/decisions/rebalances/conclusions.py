@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from service.decisions.rebalances.answer import DrawRanges, RebalancesAnswer, Way
-    from service.planner.timelines.model import Idle, TimelineRebalance, Unread
+    from service.planner.timelines.model import Idle, Timeline, TimelineRebalance, Unread
 
 MOST_NAMED: Final = 5
 """Topics, members or ways that a sentence names at most."""
@@ -42,6 +42,12 @@ def conclusion(answer: RebalancesAnswer) -> str:
     return " ".join([*([*ends, *asked] if _reads_nothing(answer.first) else [*asked, *ends]), *_assumed(answer)])
 
 
+def _pace(timeline: Timeline) -> str:
+    """How often members poll, in words."""
+    every = timeline.timing.poll_interval_ms
+    return f"every {seconds(every)}" if every else "at once"
+
+
 def warnings(answer: RebalancesAnswer) -> list[str]:
     """What a reader must know of the figures: what they depend on and assume, and whose clients are simulated."""
     ways, found = [answer.first, *answer.others], []
@@ -51,8 +57,13 @@ def warnings(answer: RebalancesAnswer) -> list[str]:
     slow = [(way, *way.slow) for way in ways if way.slow is not None]
     if any(outcome.totals.idle.sum_ms for _, _, outcome in slow):
         order = sorted(slow, key=lambda each: each[2].totals.idle.sum_ms)
-        named = "; ".join(f"{_name(way)} {seconds(outcome.totals.idle.sum_ms)}" for way, _, outcome in order)
-        found.append(f"If members polled every {seconds(slow[0][1].timing.poll_interval_ms)}, in all: {named}.")
+        rows = [(_name(way), seconds(each.totals.idle.sum_ms), _pace(timeline)) for way, timeline, each in order]
+        if len({pace for _, _, pace in rows}) == 1:
+            named = "; ".join(f"{name} {idle}" for name, idle, _ in rows)
+            found.append(f"If members polled every {seconds(slow[0][1].timing.poll_interval_ms)}, in all: {named}.")
+        else:
+            named = "; ".join(f"{name} {idle} ({pace})" for name, idle, pace in rows)
+            found.append(f"If members polled as seldom as their rebalance time-out allows, in all: {named}.")
     if answer.variants and any(way.draws for way in ways):
         found.append("Starting members draw their ids at random; the figures are those of one draw.")
     crossing = [each.zone_traffic for each in answer.first.outcome.rebalances if each.zone_traffic is not None][-1:]
