@@ -15,6 +15,7 @@ from service.cli import main
 from service.live.verification import check_groups
 from tests.live.clients import ASSIGNORS, eventually, members_of
 from tests.live.test_snapshot import look
+from tests.support.broker import await_leaders
 
 if TYPE_CHECKING:
     from tests.live.conftest import SecuredBroker
@@ -134,6 +135,7 @@ def test_leader_with_old_metadata(secured: SecuredBroker) -> None:
         eventually(lambda: look(broker, "old-metadata"), lambda snapshot: _is_complete(snapshot, {"old-metadata": 2}))
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_partitions([NewPartitions(topic, 6)])[topic].result(120)
+        await_leaders(admin, topic, 6)
         snapshot = look(broker, "old-metadata")
         assert snapshot["groups"][0]["group_state"] == "Stable"
     (finding,) = check_groups(snapshot, ())

@@ -6,7 +6,6 @@ The fixture ``broker`` (tests/conftest.py) starts one for all tests of a run; it
 from __future__ import annotations
 
 import shutil
-import socket
 import time
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from py4j.protocol import Py4JJavaError
 
 from service.pipeline.spark.cluster.jvm import SILENT, java_version
 from tests.support.jvm import KAFKA, PROJECTS, SHORT_LIVED, compiled, fetch, libraries, made_once, py4j_jar
+from tests.support.serving import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,6 +71,7 @@ class Broker:
         name = f"topic-{next(self._numbers)}"
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         admin.create_topics([NewTopic(name, partitions_count, config=_dotted(config))])[name].result(120)
+        await_leaders(admin, name, partitions_count)
         return name
 
     def load_coordinator(self, group_id: str) -> None:
@@ -135,6 +136,16 @@ class Broker:
             producer.close()
 
 
+def await_leaders(admin: AdminClient, topic: str, partitions_count: int) -> None:
+    """Return once a broker knows a leader of each partition: the controller, which has answered, knew them a moment earlier."""
+    for _ in range(600):
+        partitions = admin.list_topics(topic, 60).topics[topic].partitions.values()
+        if len(partitions) == partitions_count and all(partition.leader >= 0 for partition in partitions):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"The broker knows no leader of some partitions of {topic}.")
+
+
 def _dotted(config: dict[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "."): value for name, value in config.items()}
 
@@ -151,7 +162,7 @@ def running_broker(*more_properties: str, leaves: Path | None = None) -> Iterato
     leaves : as of kafka_jvm
     """
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
-        port, controller_port = _free_ports(2)
+        port, controller_port = free_port(), free_port()
         properties, log = Path(folder, "server.properties"), Path(folder, "broker.log")
         lines = "\n".join((_PROPERTIES, *more_properties)).format(folder=folder, port=port, controller_port=controller_port)
         properties.write_text(lines, encoding="utf-8")
@@ -283,11 +294,3 @@ rootLogger.appenderRef.out.ref=out
 logger.group.name=org.apache.kafka.coordinator.group
 logger.group.level=info
 """
-
-
-def _free_ports(wanted: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(wanted)]
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

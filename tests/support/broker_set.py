@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tests.support.broker import _free_ports, kafka_jvm
+from tests.support.broker import kafka_jvm
+from tests.support.serving import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ class BrokerSet:
 def running_brokers(racks: str) -> Iterator[BrokerSet]:
     """A broker for each letter, its rack; all end with the block."""
     with TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
-        controller, *ports = _free_ports(1 + len(racks))
+        controller, *ports = (free_port() for _ in range(1 + len(racks)))
         log = Path(folder, "brokers.log")
         with log.open("w", encoding="utf-8") as output, kafka_jvm(output, "-Xmx768m") as gateway:
             cluster_id = gateway.jvm.org.apache.kafka.common.Uuid.randomUuid().toString()

@@ -17,6 +17,7 @@ import time
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
+from random import SystemRandom
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
 
@@ -63,10 +64,11 @@ class Server:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port that nobody listens on now, and below those that Linux gives to connections: it is still free in half a minute."""
+    while True:
+        port = SystemRandom().randrange(10_000, 32_768)  # Hypothesis seeds the others, alike in each process of the suite
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Forked:

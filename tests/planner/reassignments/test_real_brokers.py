@@ -87,8 +87,11 @@ def placements(cluster, topic):
 def a_topic(cluster, name):
     """Ten partitions on the brokers 1 to 5, three replicas each on the three racks."""
     rows = [[1, 3, 5], [3, 5, 2], [5, 2, 4], [2, 4, 5], [4, 5, 1], [5, 1, 3], [3, 1, 5], [4, 2, 5], [1, 5, 4], [5, 3, 2]]
+    from tests.support.broker import await_leaders  # noqa: PLC0415
+
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_topics([NewTopic(name, len(rows), replica_assignment=rows)])[name].result(120)
+    await_leaders(admin, name, len(rows))
     return name
 
 
