@@ -28,10 +28,7 @@ PROTOCOL: Final = 1
 LONGEST_LINE: Final = 1 << 24
 """Most bytes of an answer; those to the questions asked have some thousands."""
 
-
 CHUNK: Final = 1 << 16
-NONE: Final = -1
-"""No file descriptor."""
 
 
 class NoAnswer(Exception):
@@ -47,7 +44,7 @@ class Program:
     def __init__(self, command: Sequence[str], seconds: float) -> None:
         self._command, self._seconds, self._asked = list(command), seconds, 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._stdin = self._stdout = NONE
+        self._stdin = self._stdout = -1  # no file descriptors
         self._read = b""
 
     def implements(self) -> tuple[str, ...]:

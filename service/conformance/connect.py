@@ -1,17 +1,16 @@
 """What the leaders of Kafka Connect's groups assign, as a subject to compare a program with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from service.clients.connect import PROTOCOLS, TASK_BITS, Work, connector_of
+from service.clients.connect import TASK_BITS, Work, connector_of
 from service.conformance import shrinking
 from service.conformance.shrinking import Expected, failing, named_members
 from service.core.budget import Budget
 from service.core.documents import Json
-from service.core.errors import AllocatorError, InvalidQuestion
-from service.core.registry import released
+from service.core.errors import AllocatorError
 from service.decisions.connect import ConnectAnswer, ConnectorNames, ConnectQuestion, answer
 
 
@@ -21,7 +20,9 @@ def connect_group(random: Random) -> Json:
     member = random.choice(("w{}", "connect-1-{:08x}", "worker-{}-ﬀ")).format
     many = random.random() < 0.1
     connectors = {name(i): random.randrange(40 if many else 9) for i in range(random.randint(1, 40 if many else 6))}
-    workers = [member(_number(random, i)) for i in range(random.randint(1, 40 if many else 7))]
+    workers = [
+        member(i if random.random() < 0.5 else random.randrange(2**32)) for i in range(random.randint(1, 40 if many else 7))
+    ]
     away: list[str] = []
     leader, now = workers[0], 0
     rounds: list[Json] = []
@@ -43,10 +44,6 @@ def connect_group(random: Random) -> Json:
         "scheduled_rebalance_max_delay_ms": random.choice((300_000, 300_000, 60_000, 0, 1, 40, 1_000 * random.randrange(3_600))),
         "rounds": rounds,
     }
-
-
-def _number(random: Random, i: int) -> int:
-    return i if random.random() < 0.5 else random.randrange(2**32)
 
 
 def _change(random: Random, connectors: dict[str, int], workers: list[str], away: list[str], name: Any, member: Any) -> None:
@@ -83,14 +80,6 @@ class ConnectSubject:
     options: tuple[tuple[str, str], ...] = ()
 
     operation = "connect-assignments"
-
-    @classmethod
-    def of(cls, assignor: str, options: Mapping[str, str]) -> Self:
-        """Raises InvalidQuestion for an unknown name or release, and for a release of a client."""
-        if "client_version" in options:
-            raise InvalidQuestion("Connect is released with Kafka: give kafka_version instead of client_version.")
-        released(PROTOCOLS, assignor, options.get("kafka_version"))
-        return cls(assignor, tuple(sorted(options.items())))
 
     @property
     def name(self) -> str:

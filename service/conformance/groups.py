@@ -20,15 +20,6 @@ def uuid(random: Random, i: int) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def topic(random: Random, i: int, *, ids: bool) -> Json:
-    """A topic of a few partitions, or of some more."""
-    name = random.choice(("t", "orders-", "été-")) + str(i)
-    one: Json = {"topic_name": name, "partitions_count": random.randint(1, random.choice((2, 9, 60)))}
-    if ids or random.random() < 0.7:
-        one["topic_id"] = uuid(random, i)
-    return one
-
-
 def own(random: Random, topics: list[Json], members: list[Json], *, shared: bool) -> None:
     """Give partitions to members, subscribed or not, more to some than to others, in no order."""
     if not members or random.random() < 0.3:
@@ -37,18 +28,16 @@ def own(random: Random, topics: list[Json], members: list[Json], *, shared: bool
     favoured = random.sample(members, random.randint(1, len(members)))
     for one in topics:
         for partition_id in random.sample(range(one["partitions_count"]), one["partitions_count"]):
+            owners: set[str] = set()
             while random.random() < taken:
-                rows = random.choice(favoured).setdefault("owned_partitions", [])
-                row = next((row for row in rows if row["topic_name"] == one["topic_name"]), None)
-                if row is None:
-                    row = {"topic_name": one["topic_name"], "partition_ids": []}
-                    rows.append(row)
-                if partition_id not in row["partition_ids"]:
-                    row["partition_ids"].append(partition_id)
+                member = random.choice(favoured)
+                if member["member_id"] not in owners:
+                    owners.add(member["member_id"])
+                    give(member, one["topic_name"], partition_id)
                 if not shared or random.random() < 0.6:
                     break
     if random.random() < 0.1:
-        random.choice(members).setdefault("owned_partitions", []).append({"topic_name": "gone", "partition_ids": [0]})
+        give(random.choice(members), "gone", 0)
 
 
 def change_of_coordinator(random: Random, body: Json, assignments: list[Json]) -> Json:
@@ -271,25 +260,10 @@ def subscribe(random: Random, body: Json) -> None:
 
 
 def sendable(body: Json) -> Json:
-    """The group as a client can have it: all members subscribe to something, topics and racks have names that Kafka allows."""
-    legal = with_legal_names(body)
-    every = [topic["topic_name"] for topic in legal["topics"]]
-    for topic in legal["topics"]:
-        if "partition_racks" in topic:
-            topic["partition_racks"] = [[rack for rack in racks if rack] for racks in topic["partition_racks"]]
-    for member in legal["members"]:
-        member["topic_names"] = member.get("topic_names", every) or ["unknown"]
-    return legal
+    """The group as a client can have it: all members subscribe to something, topics and racks have names that Kafka allows.
 
-
-def read_by_all(body: Json) -> Json:
-    """The group as readers that form none: all read everything, and own nothing."""
-    topics = [{name: topic[name] for name in ("topic_name", "partitions_count")} for topic in body["topics"]]
-    return {"topics": topics, "members": [{"member_id": member["member_id"]} for member in body["members"]]}
-
-
-def with_legal_names(body: Json) -> Json:
-    """The body, in all names of topics the characters that are not ASCII written as their numbers."""
+    In names of topics the characters that are not ASCII are written as their numbers.
+    """
 
     def legal(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
@@ -300,5 +274,17 @@ def with_legal_names(body: Json) -> Json:
             return "".join(c if c.isascii() else f"u{ord(c)}" for c in value)
         return value
 
-    answer: Json = legal(body)
-    return answer
+    group: Json = legal(body)
+    every = [topic["topic_name"] for topic in group["topics"]]
+    for topic in group["topics"]:
+        if "partition_racks" in topic:
+            topic["partition_racks"] = [[rack for rack in racks if rack] for racks in topic["partition_racks"]]
+    for member in group["members"]:
+        member["topic_names"] = member.get("topic_names", every) or ["unknown"]
+    return group
+
+
+def read_by_all(body: Json) -> Json:
+    """The group as readers that form none: all read everything, and own nothing."""
+    topics = [{name: topic[name] for name in ("topic_name", "partitions_count")} for topic in body["topics"]]
+    return {"topics": topics, "members": [{"member_id": member["member_id"]} for member in body["members"]]}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from service.clients.connect import PROTOCOLS
 from service.conformance import groups, shrinking
 from service.conformance.connect import PROTOCOL, ConnectSubject
 from service.conformance.shrinking import Expected, TopicPartition, failing, named_members
@@ -14,6 +15,7 @@ from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner
 from service.core.printable import counted
+from service.core.registry import released
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
 from service.decisions.partitions import PartitionsQuestion
@@ -108,18 +110,16 @@ class AssignorSubject:
         """What a library answered, as a vector has it."""
         if "error" in answer:
             return Expected(fails=True)
-        owners = _owners_in(answer["assignments"])
-        if isinstance(owners, str):
-            raise TypeError(owners)
-        return Expected(owners=owners)
+        return Expected(owners=_owners_in(answer["assignments"]))
 
     def fault(self, expected: Expected, answer: Json) -> str | None:
         """What is wrong with a program's answer."""
         if expected.fails or "error" in answer:
             return None if expected.fails == ("error" in answer) else failing(expected, answer)
-        owners = _owners_in(answer.get("assignments"))
-        if isinstance(owners, str):
-            return owners
+        try:
+            owners = _owners_in(answer.get("assignments"))
+        except ValueError as malformed:
+            return str(malformed)
         wanted = expected.owners or {}
         for topic, i in sorted(wanted.keys() | owners.keys()):
             mine, theirs = wanted.get((topic, i), ()), owners.get((topic, i), ())
@@ -229,7 +229,10 @@ def subject_of(name: str, options: dict[str, str]) -> Subject:
         return PartitionerSubject(partitioner)
     protocol, assignor = (family, rest) if slash else ("classic", name)
     if protocol == PROTOCOL:
-        return ConnectSubject.of(assignor, options)
+        if "client_version" in options:
+            raise InvalidQuestion("Connect is released with Kafka: give kafka_version instead of client_version.")
+        released(PROTOCOLS, assignor, options.get("kafka_version"))  # which it must have
+        return ConnectSubject(assignor, tuple(sorted(options.items())))
     if protocol not in GROUP_PROTOCOLS:
         raise UnknownStrategy("group_protocol", protocol, ("partitioner", *GROUP_PROTOCOLS, PROTOCOL))
     found = GROUP_PROTOCOLS[protocol][assignor]
@@ -247,8 +250,8 @@ def _is_certain(partitioner: Partitioner) -> bool:
     )
 
 
-def _owners_in(assignments: Any) -> dict[TopicPartition, tuple[str, ...]] | str:
-    """Who gets each partition; or what is malformed."""
+def _owners_in(assignments: Any) -> dict[TopicPartition, tuple[str, ...]]:
+    """Who gets each partition. Raises ValueError, which says what is malformed."""
     owners: dict[TopicPartition, tuple[str, ...]] = {}
     try:
         for one in assignments:
@@ -257,5 +260,6 @@ def _owners_in(assignments: Any) -> dict[TopicPartition, tuple[str, ...]] | str:
                     place = (str(part["topic_name"]), int(i))
                     owners[place] = tuple(sorted((*owners.get(place, ()), str(one["member_id"]))))
     except (TypeError, KeyError, ValueError):
-        return '"assignments" is not a list of {"member_id", "partitions": [{"topic_name", "partition_ids"}]}'
+        form = '{"member_id", "partitions": [{"topic_name", "partition_ids"}]}'
+        raise ValueError(f'"assignments" is not a list of {form}') from None
     return owners

@@ -8,13 +8,13 @@ from typing import Final
 from service.core.printable import printable
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def number(value: float | None) -> str:
     """A formatted number: ``1,234``, ``1.53``, ``—`` for NaN and None."""
     if value is None or value != value:  # noqa: PLR0124 - NaN
         return "—"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def tick_step(span: float, most: int, *, whole: bool = False) -> float:
@@ -36,11 +36,10 @@ def duration(seconds: float | None) -> str:
 
 def size(value: float) -> str:
     """Formatted bytes: ``1.5 GiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-        value /= 1024
-    raise AssertionError
+    unit, *larger = ("B", "KiB", "MiB", "GiB", "TiB")
+    while abs(value) >= 1024 and larger:
+        value, unit = value / 1024, larger.pop(0)
+    return f"{value:.3g} {unit}" if unit != "B" and value < 1000 else f"{value:.0f} {unit}"
 
 
 def id_ranges(ids: list[int]) -> str:
@@ -95,13 +94,7 @@ def bars(title: str, labels: Sequence[object], values: Sequence[float], most: fl
     if len(values) > MOST_BARS:
         title = f"{title}: the {MOST_BARS} largest of {len(values):,}"
     scale = BAR_WIDTH / (most or max(values, default=0) or 1)
-    height = BAR_TOP + ROW * len(order) + 22
-    width = BAR_LEFT + BAR_WIDTH + BAR_RIGHT
-    font = 'fill="currentColor" font-family="sans-serif" font-size="11"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" style="max-width:100%" {font}>',
-        f'<text x="0" y="14" font-weight="bold">{markup(title)}</text>',
-    ]
+    parts = [_head(title, BAR_LEFT + BAR_WIDTH + BAR_RIGHT, BAR_TOP + ROW * len(order) + 22)]
     for row, i in enumerate(sorted(order)):
         y, length = BAR_TOP + ROW * row, max(values[i] * scale, 0.0)
         label = str(labels[i])
@@ -119,6 +112,14 @@ def bars(title: str, labels: Sequence[object], values: Sequence[float], most: fl
         )
         parts.append(f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">mean {number(average)}</text>')
     return "".join((*parts, "</svg>"))
+
+
+def _head(title: str, width: int, height: int) -> str:
+    """The beginning of a picture."""
+    font = 'fill="currentColor" font-family="sans-serif" font-size="11"'
+    size = f'viewBox="0 0 {width} {height}" width="{width}" style="max-width:100%"'
+    heading = f'<text x="0" y="14" font-weight="bold">{markup(title)}</text>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>{heading}'
 
 
 def markup(text: str) -> str:
@@ -158,12 +159,7 @@ def curve(
         return [(x_of(x), y_of(y)) for x, y in zip(xs, values, strict=True)]
 
     at = points_of(ys)
-    font = 'fill="currentColor" font-family="sans-serif" font-size="11"'
-    size = f'viewBox="0 0 {LEFT + WIDTH + RIGHT} {TOP + HEIGHT + BOTTOM}" width="{LEFT + WIDTH + RIGHT}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="max-width:100%" {font}>',
-        f'<text x="0" y="14" font-weight="bold">{markup(title)}</text>',
-    ]
+    parts = [_head(title, LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM)]
     for value in _ticks(0.0, highest, whole=_whole([*ys, *others])):
         y = y_of(value)
         parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{LEFT + WIDTH}" y2="{y:.1f}" stroke="currentColor" opacity="0.2"/>')

@@ -3,7 +3,7 @@
 A report has sections, and a section has blocks::
 
     Report("Skew", "flights.parquet, 336,776 records", (
-        Section("At a glance", (Figures((Figure("records", "336,776"), …)),)),
+        Section("At a glance", (FigureRow((Figure("records", "336,776"), …)),)),
         Section("Skew", (chart(lambda axes: axes.plot(counts, skews, color=COLORS[0])), Table(…)), "What it means."),
     ))
 """
@@ -68,6 +68,9 @@ _STYLE: Final[Any] = {
 }
 
 
+WIDTH: Final = 8.6
+"""Inches of a plot."""
+
 LABELLED: Final = 40
 """Up to this many partitions, each bar has its id."""
 
@@ -89,7 +92,6 @@ class FigureRow:
     """A row of large numbers."""
 
     figures: tuple[Figure, ...]
-    kind: str = "figures"
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,6 @@ class Table:
     rows: Sequence[tuple[str, ...]]
     caption: str = ""
     folded: str = ""
-    kind: str = "table"
 
     def numeric(self, column: int) -> bool:
         """Whether every cell of that column is a number, or a dash for none."""
@@ -116,7 +117,6 @@ class Plot:
 
     svg: Markup
     caption: str = ""
-    kind: str = "plot"
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,12 @@ def _shown(value: Any) -> Any:
 _numbers = count()
 
 
-def chart(draw: Callable[[Axes], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
-    """A plot that ``draw`` draws on its axes; width and height in inches. Series have the colours of COLORS."""
-    return charts(lambda canvas: draw(canvas.subplots()), caption, width=width, height=height)
+def chart(draw: Callable[[Axes], Any], caption: str = "", *, height: float = 2.9) -> Plot:
+    """A plot that ``draw`` draws on its axes; height in inches. Series have the colours of COLORS."""
+    return charts(lambda canvas: draw(canvas.subplots()), caption, height=height)
 
 
-def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8.6, height: float = 2.9) -> Plot:
+def charts(draw: Callable[[Canvas], Any], caption: str = "", *, height: float = 2.9) -> Plot:
     """The same with several axes, which ``draw`` creates."""
     import matplotlib as mpl  # noqa: PLC0415 - takes half a second, which a refused source need not wait for
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
@@ -181,7 +181,7 @@ def charts(draw: Callable[[Canvas], Any], caption: str = "", *, width: float = 8
     # Ids are unique in the page, hence a salt for each plot; equal input gives equal pages.
     salt = f"plot-{next(_numbers)}"
     with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
-        canvas = Canvas(figsize=(width, height), layout="constrained")
+        canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         draw(canvas)
         out = io.StringIO()
         canvas.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from service.conformance.groups import own, topic, uuid
+from service.conformance.groups import own, uuid
 from tests.support.choices import choices
 
 if TYPE_CHECKING:
+    from random import Random
+
     from service.core.documents import Json
 
 MEMBER_IDS = (
@@ -18,6 +20,15 @@ MEMBER_IDS = (
     uuid,
     lambda _, i: ("é", "Ж", "東", "\U0001f418", "\uffee", "_")[i % 6] + str(i),
 )
+
+
+def topic(random: Random, i: int, *, ids: bool) -> Json:
+    """A topic of a few partitions, or of some more."""
+    name = random.choice(("t", "orders-", "été-")) + str(i)
+    one: Json = {"topic_name": name, "partitions_count": random.randint(1, random.choice((2, 9, 60)))}
+    if ids or random.random() < 0.7:
+        one["topic_id"] = uuid(random, i)
+    return one
 
 
 @st.composite
