@@ -7,7 +7,6 @@ from struct import error as StructError  # noqa: N812 - it is a class
 from struct import unpack_from
 from typing import Final
 
-import pyarrow as pa
 from flask import Request, Response
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 
@@ -306,15 +305,14 @@ def check_json(text: bytes) -> int:
 def check_arrow(body: bytes, limit: int) -> None:
     """Refuse what is not an Arrow stream, and one whose columns would take more than the largest body; reserve their memory."""
     budget = request_budget()
-    check_time = budget.check_time
 
     def count() -> None:
-        check_time()
+        budget.check_time()
         budget.reserve(MESSAGE_BYTES)
 
     try:
         size = unpacked_bytes(body, count)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except ValueError as error:
         raise BadRequest(f"The body is not an Arrow stream: {error}") from None
     if size > limit:
         raise RequestEntityTooLarge(f"The stream's columns would take {size} bytes; at most {limit} are allowed.")

@@ -20,21 +20,17 @@ from service.core.printable import did_you_mean
 from service.decisions.rows import LONGEST_NAME, LONGEST_TOPIC_NAME
 
 
-def metadata(text: str | None, example: Any = missing, *, optional: bool = False, detail: bool = False) -> dict[str, Any]:
-    """What OpenAPI says of a field."""
-    if detail:
-        text = f"{text}; with `detail=full`" if text else "with `detail=full`"
-    described = ({} if text is None else {"description": text}) | ({} if example is missing else {"example": example})
-    return described | ({"optional": True} if optional or detail else {}) | ({"detail": True} if detail else {})
-
-
 class Field(fields.Field[Any]):
     """A field."""
 
     def __init__(
         self, text: str | None = None, *, example: Any = missing, optional: bool = False, detail: bool = False, **kwargs: Any
     ) -> None:
-        super().__init__(metadata=metadata(text, example, optional=optional, detail=detail), **kwargs)
+        if detail:
+            text = f"{text}; with `detail=full`" if text else "with `detail=full`"
+        metadata = ({} if text is None else {"description": text}) | ({} if example is missing else {"example": example})
+        metadata |= ({"optional": True} if optional or detail else {}) | ({"detail": True} if detail else {})
+        super().__init__(metadata=metadata, **kwargs)
 
 
 class String(Field, fields.String):
@@ -67,22 +63,18 @@ class Raw(Field, fields.Raw):
     """Any value."""
 
 
-class List(fields.List[Any]):
+class List(Field, fields.List[Any]):
     """A list. inner : the field of its elements"""
 
-    def __init__(
-        self, inner: Any, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any
-    ) -> None:
-        super().__init__(inner, metadata=metadata(text, example, optional=optional), **kwargs)
+    def __init__(self, inner: Any, *text: str, **kwargs: Any) -> None:
+        super().__init__(*text, cls_or_instance=inner, **kwargs)
 
 
-class Nested(fields.Nested):
+class Nested(Field, fields.Nested):
     """An object. schema : its fields"""
 
-    def __init__(
-        self, schema: Any, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any
-    ) -> None:
-        super().__init__(schema, metadata=metadata(text, example, optional=optional), **kwargs)
+    def __init__(self, schema: Any, *text: str, **kwargs: Any) -> None:
+        super().__init__(*text, nested=schema, **kwargs)
 
     def _load(self, value: Any, partial: Any = None) -> Any:
         """As Marshmallow's, whose error and frame hold each other, and so the whole body, until the cyclic collector comes."""

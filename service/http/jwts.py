@@ -43,17 +43,6 @@ LIFETIME_SECONDS: Final = 300.0
 """How long fetched keys count before they are fetched again."""
 
 
-class KeyFile:
-    """The keys of a file, read again when it changes. Raises InvalidCredentials for a file without keys."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = WatchedFile(path, _parse)
-
-    def key(self, key_id: str | None) -> jwt.PyJWK:
-        """The key of that name. Raises jwt.PyJWKSetError, or CredentialsUnavailable while the file cannot be read."""
-        return _select(self._file.current() or [], key_id)
-
-
 class KeyProvider:
     """The keys of a URL, fetched at once, and again by a request when they have expired or its token names an unknown key.
 
@@ -120,13 +109,16 @@ class Jwts:
 
     def __init__(self, settings: Settings, fetch_failed: Callable[[], None]) -> None:
         self._audience, self._issuer, self._algorithms = settings.jwt_audience, settings.jwt_issuer, settings.algorithms()
-        from_url = settings.jwks.startswith(("http://", "https://"))
-        self._keys = KeyProvider(settings.jwks, fetch_failed) if from_url else KeyFile(Path(settings.jwks))
+        if settings.jwks.startswith(("http://", "https://")):
+            self._key = KeyProvider(settings.jwks, fetch_failed).key
+        else:
+            file = WatchedFile(Path(settings.jwks), _parse)
+            self._key = lambda key_id: _select(file.current() or [], key_id)
 
     def principal(self, token: str) -> Principal:
         """Whose token this is. Raises NotAuthenticated, CredentialsUnavailable."""
         try:
-            key = self._keys.key(jwt.get_unverified_header(token).get("kid"))
+            key = self._key(jwt.get_unverified_header(token).get("kid"))
             if key.algorithm_name not in self._algorithms:
                 raise jwt.InvalidAlgorithmError
             claims = jwt.decode(

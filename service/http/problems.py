@@ -106,24 +106,12 @@ def of_allocator_error(error: AllocatorError) -> dict[str, Any]:
         title = "Kafka refuses this"
         members = {"error": name, "exception": error.exception, "message": error.message}
         if isinstance(error, Unreadable):
-            members |= _place(error)
+            errors = [{"pointer": pointer([f"{error.part}_base64"]), "detail": str(error)}]
+            members |= {"offset": error.offset, "errors": errors, **error.printed}
     elif isinstance(error, InvalidQuestion):
         faults = [error, *error.others]
         return problem(422, kebab(name), title, f"{error}{_and_more(faults)}", errors=_errors(faults))
     return problem(422, kebab(name), title, str(error), **members)
-
-
-def _place(error: Unreadable) -> dict[str, Any]:
-    errors = [{"pointer": pointer([f"{error.part}_base64"]), "detail": str(error)}]
-    return {"offset": error.offset, "errors": errors, **error.printed}
-
-
-def reword(messages: Any, schema: Schema, body: Any) -> None:
-    """Let the messages of a schema name the field that may have been meant by each unknown field, rather one that is missing, and
-    what came where an object is needed. The unknown fields of an object come last, by name: Marshmallow has them in the order of
-    a set, which is another one in each process.
-    """
-    _reword(messages, schema, body, (), MAX_ERRORS)
 
 
 _KINDS: Final = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
@@ -131,9 +119,12 @@ _KINDS: Final = {list: "a list", str: "a string", int: "a number", float: "a num
 _MISSING: Final = fields.Field.default_error_messages["required"]
 
 
-def _reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...], left: int) -> int:
-    """The same for messages at any depth. path : to what they are of
+def reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...] = (), left: int = MAX_ERRORS) -> int:
+    """Let the messages of a schema name the field that may have been meant by each unknown field, rather one that is missing, and
+    what came where an object is needed. The unknown fields of an object come last, by name: Marshmallow has them in the order of
+    a set, which is another one in each process.
 
+    path : to what the messages are of, at any depth
     left : most fields to look at, since a search takes a millisecond. Returns what is left of it.
     """
     if not isinstance(messages, dict):
@@ -151,13 +142,13 @@ def _reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...
         field = schema.fields.get(name) if isinstance(name, str) else None
         within = field.inner if isinstance(field, fields.List) else field
         if isinstance(name, int):  # a row of a list
-            left = _reword(inner, schema, body, (*path, name), left)
+            left = reword(inner, schema, body, (*path, name), left)
         elif field is None and inner == unknown:
             meant = did_you_mean(name, missing, most=1) or did_you_mean(name, schema.fields, most=1)
             messages[name] = [inner[0] + meant]
             left -= 1
         elif isinstance(within, Nested):
-            left = _reword(inner, within.schema, body, (*path, name), left)
+            left = reword(inner, within.schema, body, (*path, name), left)
     return left
 
 

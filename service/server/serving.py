@@ -196,26 +196,19 @@ def _without_pem(cert: str, key: str, chain: bytes) -> str:
 
 def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
     """The function that gives each connection its context; it loads the files again when they change, without a restart."""
-    loaded: dict[tuple[int, ...], ssl.SSLContext] = {}
+    loaded: tuple[tuple[int, ...], ssl.SSLContext] | None = None
 
     def context(_: object, __: object) -> ssl.SSLContext:
+        nonlocal loaded
         try:
             files = (Path(settings.tls_cert).stat(), Path(settings.tls_key).stat())
-        except OSError:  # they are being replaced
-            if loaded:
-                return next(iter(loaded.values()))
-            raise
-        stamp = tuple(number for file in files for number in (file.st_ino, file.st_mtime_ns))
-        if stamp not in loaded:
-            try:
-                renewed = tls_context(settings.tls_cert, settings.tls_key)
-            except InvalidCredentials:  # one of the two files has been replaced and the other not yet
-                if loaded:
-                    return next(iter(loaded.values()))
+            stamp = tuple(number for file in files for number in (file.st_ino, file.st_mtime_ns))
+            if loaded is None or loaded[0] != stamp:
+                loaded = stamp, tls_context(settings.tls_cert, settings.tls_key)
+        except (OSError, InvalidCredentials):  # they are being replaced: neither is there, or one is new and the other not yet
+            if loaded is None:
                 raise
-            loaded.clear()
-            loaded[stamp] = renewed
-        return loaded[stamp]
+        return loaded[1]
 
     return context
 

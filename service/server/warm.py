@@ -58,21 +58,22 @@ class _Refusal(event.Listener):
         """Nothing has been compiled."""
 
 
-def load_kernels(settings: Settings, *parts: Part) -> None:
-    """Load the kernels of the parts from Numba's cache. Raises NotCompiled at the first that is not there, or DamagedCache."""
+def load_kernels(settings: Settings) -> None:
+    """Load all kernels from Numba's cache. Raises NotCompiled at the first that is not there, or DamagedCache."""
     with event.install_listener("numba:compile", _Refusal()):
-        warm(settings, *parts)
+        warm(settings)
 
 
-def warm(settings: Settings | None = None, *parts: Part) -> None:
+def warm(settings: Settings | None = None) -> None:
     """Send the recorded requests, so small that only loading their kernels takes time, or compiling them where that is needed.
 
     They go to an app of their own, whose metrics are thrown away. A strategy that rejects its request has loaded what rejects it.
-    parts : default: all. Raises DamagedCache.
+    Raises DamagedCache.
     """
     client = client_of(settings or Settings())
-    for half in (half for part in parts or PARTS for half in part):
-        half(client)
+    for part in PARTS:
+        for half in part:
+            half(client)
 
 
 def client_of(settings: Settings) -> Client:

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import platform
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +26,7 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from service import __version__
+from service.decisions.rows import LONGEST_TOPIC_NAME
 from service.http.telemetry.metrics_files import FreeSpace, WorkerProcesses, use_files
 
 if TYPE_CHECKING:
@@ -51,9 +52,6 @@ SHORTEST_PHASE = 0.001
 FEWEST_ITEMS = ITEMS[0]
 """A request with fewer of everything is small, and its size is not recorded."""
 
-LONGEST_SUBJECT = 249
-"""Characters of a name that may label a metric: Kafka's longest topic name (org.apache.kafka.common.internals.Topic)."""
-
 
 class Metrics:
     """The metrics of one app; views report to it, the core stays silent."""
@@ -77,9 +75,9 @@ class Metrics:
         ).labels(__version__, platform.python_version()).set(1)
         self.subjects = Subjects(max_subjects, folder)
         # Looking up a series by its labels takes longer than an observation.
-        self.http_series: dict[tuple[str, str, int], Histogram] = {}
-        self.decision_series: dict[tuple[str, str], DecisionSeries] = {}
-        self.item_series: dict[tuple[str, str], Histogram] = {}
+        self._http_series = cache(self.http_seconds.labels)
+        self._item_series = cache(self.items.labels)
+        self._decision_series = cache(self._series_of)
 
     def _register_decisions(self, r: CollectorRegistry) -> None:
         histogram, gauge, counter = partial(Histogram, registry=r), partial(Gauge, registry=r), partial(Counter, registry=r)
@@ -154,11 +152,8 @@ class Metrics:
         """Record an answer: how large its question was, how long its phases took, its skew, subject and moved partitions."""
         if max(figures.items.values()) >= FEWEST_ITEMS:
             for item, count in figures.items.items():
-                key = (decision, item)
-                if key not in self.item_series:
-                    self.item_series[key] = self.items.labels(*key)
-                self.item_series[key].observe(count)
-        series = self._series(decision, figures.strategy)
+                self._item_series(decision, item).observe(count)
+        series = self._decision_series(decision, figures.strategy)
         series.lasted(phases)
         if figures.skew is None:
             return
@@ -171,22 +166,13 @@ class Metrics:
             else:
                 self.subjects_dropped.inc()
 
-    def _series(self, decision: str, strategy: str) -> DecisionSeries:
-        key = (decision, strategy)
-        if key not in self.decision_series:
-            parse, compute, render = (self.phases.labels(*key, phase) for phase in ("parse", "compute", "render"))
-            self.decision_series[key] = DecisionSeries(
-                self.duration.labels(decision), parse, compute, render, self.skew.labels(*key)
-            )
-        return self.decision_series[key]
+    def _series_of(self, decision: str, strategy: str) -> DecisionSeries:
+        parse, compute, render = (self.phases.labels(decision, strategy, phase) for phase in ("parse", "compute", "render"))
+        return DecisionSeries(self.duration.labels(decision), parse, compute, render, self.skew.labels(decision, strategy))
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
         """Record an answered request. route : the URL rule, never the path"""
-        key = (method if method in METHODS else "other", route, status)
-        series = self.http_series.get(key)
-        if series is None:
-            series = self.http_series[key] = self.http_seconds.labels(*key)
-        series.observe(seconds)
+        self._http_series(method if method in METHODS else "other", route, status).observe(seconds)
 
     def exposition(self) -> bytes:
         """All metrics of all workers in Prometheus's text format."""
@@ -231,7 +217,11 @@ class Subjects:
 
     def admit(self, decision: str, name: str) -> bool:
         """Whether this name labels the metrics of this decision: it is one of the first, or there is still room for it."""
-        if len(name) > LONGEST_SUBJECT or not is_utf8(name):
+        if len(name) > LONGEST_TOPIC_NAME:
+            return False
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # JSON may hold half a surrogate pair
             return False
         subject = f"{decision} {name}"
         if subject not in self._admitted and len(self._admitted) < self._limit:
@@ -260,12 +250,3 @@ class Subjects:
                     self._admitted.add(subject)
         except OSError:  # full, or there are no more file descriptors: this name does not label the metric this time
             return
-
-
-def is_utf8(name: str) -> bool:
-    """Whether the name can be written as UTF-8: JSON may hold half a surrogate pair, which cannot."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -149,16 +149,6 @@ class FileValue:
         if self._place is not None:
             self._file.numbers[self._place], self._file.numbers[self._place + 1] = self._value, timestamp
 
-    def get(self) -> float:
-        """The value in this process."""
-        return self._value
-
-    def set_exemplar(self, _: object) -> None:
-        """Files have no exemplars."""
-
-    def get_exemplar(self) -> None:
-        """See set_exemplar."""
-
 
 class MetricsFile(MmapedDict):
     """One process's values of one kind of metric.
