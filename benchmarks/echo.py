@@ -7,13 +7,17 @@ import os
 from flask import Flask, Response, request
 
 from service.config import Settings
-from service.http.memory import BUDGET, MemoryBudget
+from service.http.memory import MemoryBudget
 from service.http.telemetry import metrics_files
 from service.server import serving
 
-app = Flask(__name__)
+
+class _Echo(Flask):
+    credentials, memory, transit_bytes = None, MemoryBudget(0), Settings().transit_bytes  # for the worker
+
+
+app = _Echo(__name__)
 app.config["MAX_CONTENT_LENGTH"] = Settings().max_body_bytes
-app.extensions |= {"settings": Settings(), BUDGET: MemoryBudget(0)}  # for the worker
 
 
 @app.get("/echo")

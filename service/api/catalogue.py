@@ -15,10 +15,11 @@ from service.clients.streams.classic.clients import LeadersAssignor
 from service.clients.streams.model import StreamsAssignor
 from service.core.partitioners import PARTITIONERS
 from service.decisions.rebalances.question import rebalance_protocol_of
-from service.http import deciding, fields
+from service.http import fields
 from service.http.blueprint import Blueprint
+from service.http.deciding import json_response, preferred, table
 from service.http.forms import ImplementationSchema
-from service.http.media_types import CSV
+from service.http.media_types import CSV, JSON
 from service.strategies import GROUP_PROTOCOLS, PLACERS, Assignor
 
 
@@ -135,7 +136,8 @@ def _listing(name: str, row: type[Schema], rows: Callable[[], list[dict[str, Any
     blueprint, title = Blueprint(name, __name__, description=f"the {name} installed"), name.capitalize()
 
     def listing() -> Response:
-        return deciding.respond(lambda: {name: rows()}, lambda media_type: _table(rows(), media_type))
+        media_type = preferred()
+        return json_response({name: rows()}) if media_type == JSON else table(_table(rows(), media_type), media_type)
 
     listing.__doc__ = f"List the {name}, plug-ins included, as JSON, `text/csv` or an Arrow stream."
     listed = Schema.from_dict({name: fields.List(fields.Nested(row))}, name=f"{title}Schema")

@@ -16,7 +16,7 @@ from service.http.blueprint import Blueprint, Offered, Parser
 from service.http.bodies import read_body
 from service.http.deciding import decide, reserve
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
-from service.http.parsers import ArrowParser, LinesParser
+from service.http.parsers import StreamParser
 
 TEXT: Final = "text/plain"
 
@@ -62,7 +62,7 @@ def resource(family: Family) -> Blueprint:
     if family.name == "descriptions":
         parser = TextParser()
     elif operation.columns:
-        parser = (LinesParser if form.lines else ArrowParser)(*operation.columns, read_json=form.read)
+        parser = StreamParser(*operation.columns, read_json=form.read, lines=form.lines is not None)
     tag = operation.tag or family.path.removeprefix("/v1/")
     blueprint = Blueprint(tag, module.__name__, parser, description=operation.about)
     blueprint.decision(family.path, form, operation, module.__doc__, OFFERED.get(family.name))

@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Request, Response, request
 from flask.ctx import RequestContext
-from flask.json.provider import JSONProvider
 from flask.sessions import NullSession
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, ServiceUnavailable, Unauthorized
 from werkzeug.routing import MapAdapter, Rule
@@ -28,8 +27,7 @@ from werkzeug.wsgi import ClosingIterator
 from service.config import Settings, environment_name
 from service.http.auth import CredentialsUnavailable, NotAuthenticated
 from service.http.authenticator import Authenticator, challenge, scope_of
-from service.http.json.codec import dumps, loads
-from service.http.memory import BUDGET, QUEUE_SECONDS, RESERVED, SMALL_BYTES, UNRESERVED, MemoryBudget, Overloaded
+from service.http.memory import QUEUE_SECONDS, RESERVED, SMALL_BYTES, UNRESERVED, MemoryBudget, Overloaded
 from service.http.telemetry import logs
 
 if TYPE_CHECKING:
@@ -60,23 +58,25 @@ IS_CONNECTED: Final = "allocator.is_connected"
 class AdmissionControl:
     """Admits ``concurrent`` requests at the same time, and queues ``queued`` more in order. Threads share it.
 
+    on_queue : called with 1 when a request is queued, and with -1 when it no longer is
+
     A request that turns out to be a long one says so (``lengthen``). Long ones do not get every place, so that small ones are
     answered meanwhile.
     """
 
-    def __init__(self, concurrent: int, queued: int, seconds: float = QUEUE_SECONDS) -> None:
+    def __init__(
+        self, concurrent: int, queued: int, on_queue: Callable[[int], object] = int, seconds: float = QUEUE_SECONDS
+    ) -> None:
         self._free = concurrent
         self._free_for_long = max(1, concurrent - max(1, concurrent // SMALL_SHARE))
-        self._max_queued = queued
-        self._seconds = seconds
+        self._max_queued, self._on_queue, self._seconds = queued, on_queue, seconds
         self._lock = Lock()
         self._queue: deque[Lock] = deque()
         self._long_queue: deque[Lock] = deque()
 
-    def enter(self, on_queue: Callable[[int], object] = int, is_connected: Callable[[], bool] | None = None) -> None:
+    def enter(self, is_connected: Callable[[], bool] | None = None) -> None:
         """Admit a request, after it has waited in the queue if necessary; raises Overloaded. ``leave`` ends every ``enter``.
 
-        on_queue : called with 1 when the request is queued, and with -1 when it no longer is
         is_connected : whether its client is still there; a queued request whose client is gone makes room
         """
         with self._lock:
@@ -84,9 +84,9 @@ class AdmissionControl:
                 self._free -= 1
                 return
             turn = self._join(self._queue)
-        self._wait(turn, self._queue, self.leave, on_queue, is_connected)
+        self._wait(turn, self._queue, is_connected)
 
-    def lengthen(self, on_queue: Callable[[int], object] = int, is_connected: Callable[[], bool] | None = None) -> None:
+    def lengthen(self, is_connected: Callable[[], bool] | None = None) -> None:
         """Have an admitted request go on as a long one, after it has waited without a place if necessary.
 
         Raises Overloaded; the request then has no place any more, and nothing to leave. Otherwise ``leave(long=True)`` ends it.
@@ -97,7 +97,7 @@ class AdmissionControl:
                 return
             self._free_place()
             turn = self._join(self._long_queue)
-        self._wait(turn, self._long_queue, lambda: self.leave(long=True), on_queue, is_connected)
+        self._wait(turn, self._long_queue, is_connected)
 
     def _join(self, queue: deque[Lock]) -> Lock:
         if len(self._queue) + len(self._long_queue) >= self._max_queued:
@@ -107,29 +107,22 @@ class AdmissionControl:
         queue.append(turn)
         return turn
 
-    def _wait(
-        self,
-        turn: Lock,
-        queue: deque[Lock],
-        leave: Callable[[], None],
-        on_queue: Callable[[int], object],
-        is_connected: Callable[[], bool] | None,
-    ) -> None:
-        """Wait for a turn in a queue; raises Overloaded. leave : undoes an admission"""
-        on_queue(1)
+    def _wait(self, turn: Lock, queue: deque[Lock], is_connected: Callable[[], bool] | None) -> None:
+        """Wait for a turn in a queue; raises Overloaded."""
+        self._on_queue(1)
         deadline = time.monotonic() + self._seconds
         admitted = gone = False
         while not (admitted or gone) and (left := deadline - time.monotonic()) > 0:
             admitted = turn.acquire(timeout=min(left, CONNECTION_CHECK_SECONDS))
             gone = is_connected is not None and not is_connected()
-        on_queue(-1)
+        self._on_queue(-1)
         with self._lock:
             admitted = turn not in queue  # perhaps just now
             if not admitted:
                 queue.remove(turn)
         if gone:
             if admitted:
-                leave()
+                self.leave(long=queue is self._long_queue)
             raise Overloaded("The client disconnected while its request was queued.")
         if not admitted:
             raise Overloaded(f"The request waited {self._seconds:g} s in the queue.")
@@ -175,7 +168,7 @@ class Progress:
 
     app : that answers it
     request_id : the caller's X-Request-ID, or one of ours
-    started, deadline : by time.perf_counter; cpu_started : by time.thread_time
+    started : by time.perf_counter; cpu_started : by time.thread_time
     sent_bytes : of its body as it came, as far as that has been read
     rule : its URL rule; empty if no route matches
     admitted : must it leave the admission control? long : as a long one?
@@ -187,7 +180,6 @@ class Progress:
     app: App
     request_id: str
     started: float
-    deadline: float
     cpu_started: float
     sent_bytes: int = 0
     rule: str = ""
@@ -217,18 +209,6 @@ def _is_written_as(environ: WSGIEnvironment, rule: str) -> bool:
     return path in (rule, rule.rstrip("/"))
 
 
-class OrjsonProvider(JSONProvider):
-    """Flask's JSON by the functions of web.json.codec."""
-
-    def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """As ``web.json.codec.dumps``."""
-        return dumps(obj).decode()
-
-    def loads(self, s: str | bytes, **kwargs: Any) -> Any:
-        """As ``web.json.codec.loads``."""
-        return loads(s)
-
-
 NO_SESSION: Final = NullSession()
 
 
@@ -245,10 +225,11 @@ class App(Flask):
     That is done around Flask, where it costs nothing (by hooks and headers 25 µs), but for ``enter``, which needs the route.
 
     scopes : route → the scope that it needs
+    credentials : of the callers who are answered; None: everyone is
+    transit_bytes : of bodies and responses, for the server
     """
 
     request_class = _Request
-    json_provider_class = OrjsonProvider
 
     def __init__(self, settings: Settings, metrics: Metrics, tracing: Tracing | None, *, log_requests: bool) -> None:
         """Raises InvalidCredentials. log_requests : a line for each on standard output"""
@@ -259,12 +240,13 @@ class App(Flask):
         self.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
         self.metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
-        self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
-        self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
+        self.credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
+        self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued, metrics.queued.inc)
         self.memory = MemoryBudget(settings.decision_bytes())
         self.limits = {name: value for name, value in vars(settings).items() if name.startswith("max_")}
-        self.extensions.update({"settings": settings, BUDGET: self.memory, "warm": threading.Event()})
-        self._seconds, self._logs_requests = settings.max_request_seconds, log_requests
+        self.transit_bytes = settings.transit_bytes
+        self.extensions["warm"] = threading.Event()
+        self._logs_requests = log_requests
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
 
     def add_url_rule(self, rule: str, *args: Any, **kwargs: Any) -> None:
@@ -327,8 +309,7 @@ class App(Flask):
         """See Flask."""
         sent_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else f"{getrandbits(128):032x}"
-        started = time.perf_counter()
-        environ[PROGRESS] = progress = Progress(self, request_id, started, started + self._seconds, time.thread_time())
+        environ[PROGRESS] = progress = Progress(self, request_id, time.perf_counter(), time.thread_time())
         code, length = 0, 0
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -371,36 +352,19 @@ class App(Flask):
         scope = self.scopes.get(rule)
         if scope is None:
             return
-        if self._credentials is not None:
-            self._admit(self._credentials, scope, progress)
-        try:
-            self._admission.enter(self.metrics.queued.inc, environ.get(IS_CONNECTED))
-        except Overloaded as overloaded:
-            self._turn_away(overloaded)
+        if self.credentials is not None:
+            self._admit(self.credentials, scope, progress)
+        self._admission.enter(environ.get(IS_CONNECTED))
         progress.admitted = True
 
     def lengthen(self, environ: WSGIEnvironment) -> None:
-        """Let small requests have places beside this one and others as long. Raises ServiceUnavailable."""
+        """Let small requests have places beside this one and others as long. Raises Overloaded."""
         progress = environ[PROGRESS]
         if not progress.admitted or progress.long:
             return
         progress.admitted = False
-        try:
-            self._admission.lengthen(self.metrics.queued.inc, environ.get(IS_CONNECTED))
-        except Overloaded as overloaded:
-            self._turn_away(overloaded)
+        self._admission.lengthen(environ.get(IS_CONNECTED))
         progress.admitted = progress.long = True
-
-    def checks_callers(self) -> bool:
-        """Whether only callers with a valid token are answered."""
-        return self._credentials is not None
-
-    def knows_caller(self, authorization: str | None) -> bool:
-        """Whether an Authorization header is valid, for a server that asks before it receives a body."""
-        try:
-            return self._credentials is None or bool(self._credentials.principal(authorization))
-        except (NotAuthenticated, CredentialsUnavailable):
-            return False
 
     def _admit(self, credentials: Authenticator, scope: str, progress: Progress) -> None:
         """Admit only callers who may use this family of endpoints (RFC 6750)."""
@@ -420,12 +384,8 @@ class App(Flask):
             response = challenge(403, error="insufficient_scope", scope=scope)
             raise Forbidden(f"This token does not have the scope {scope}.", response=response)
 
-    def _turn_away(self, overloaded: Overloaded) -> None:
-        self.metrics.rejected.labels("full").inc()
-        raise ServiceUnavailable(str(overloaded), retry_after=RETRY_SECONDS) from None
-
     def reserve(self, environ: WSGIEnvironment, size: int) -> None:
-        """Reserve bytes of memory until the response has been sent. Raises RequestEntityTooLarge, ServiceUnavailable."""
+        """Reserve bytes of memory until the response has been sent. Raises RequestEntityTooLarge, Overloaded."""
         held = environ.get(RESERVED, 0)
         size += environ.pop(UNRESERVED, 0)
         if held + size <= SMALL_BYTES:
@@ -438,10 +398,7 @@ class App(Flask):
             )
         if not self.memory.fits(size):  # the wait must not take a small request's place
             self.lengthen(environ)
-        try:
-            self.memory.reserve(size, held)
-        except Overloaded as overloaded:
-            self._turn_away(overloaded)
+        self.memory.reserve(size, held)
         environ[RESERVED] = held + size
 
     def _answered(self, progress: Progress, environ: WSGIEnvironment, status: int, length: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import http
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -26,6 +26,7 @@ from service.http.deciding import decide, of_query, request_budget
 from service.http.fields import INT32, INT64, QuerySchema, query_values
 from service.http.json.codec import loads
 from service.http.media_types import JSON
+from service.http.memory import Overloaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +51,7 @@ INT32_NAMES: Final = frozenset(
 class Parser(FlaskParser):
     """webargs, with our JSON and the contract's 400 and 415. media_types : of the bodies that it reads"""
 
-    media_types: ClassVar[tuple[str, ...]] = (JSON,)
+    media_types: tuple[str, ...] = (JSON,)
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE, "json": RAISE}  # noqa: RUF012
 
     def __init__(self, read_json: Callable[[bytes], Any] = loads) -> None:
@@ -76,10 +77,9 @@ class Parser(FlaskParser):
 
     def handle_error(self, error: ValidationError, req: Request, schema: Schema, **kwargs: Any) -> NoReturn:
         """Raise the 422, in the contract's words."""
-        for messages in error.messages_dict.values():
-            problems.reword(messages, schema, error.data)
-        super().handle_error(error, req, schema, **kwargs)
-        raise error  # which FlaskParser's method, without an annotation, does not reach
+        ((location, messages),) = error.messages_dict.items()
+        problems.reword(messages, schema, error.data)
+        raise error_handlers.invalid(location, messages) from None
 
     def load_querystring(self, req: Request, schema: Any) -> Any:
         """The query's parameters."""
@@ -157,6 +157,7 @@ class Api(flask_smorest.Api):
         app = cast("Flask", self._app)
         app.register_error_handler(HTTPException, error_handlers.from_http_exception)
         app.register_error_handler(AllocatorError, error_handlers.from_allocator_error)
+        app.register_error_handler(Overloaded, error_handlers.from_overloaded)
         app.register_error_handler(Exception, error_handlers.from_exception)
 
     def _register_responses(self) -> None:

@@ -6,7 +6,7 @@ The budget of the request, the answer, and its JSON, Arrow stream or CSV, none w
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 from wsgiref.types import WSGIEnvironment
 
 import pyarrow as pa
@@ -15,12 +15,12 @@ from marshmallow import ValidationError
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
-from service.core.budget import Budget, Figures, limited
+from service.core.budget import Budget, limited
 from service.http.application import PROGRESS, Progress, current_request
 from service.http.error_handlers import invalid
 from service.http.fields import QuerySchema
-from service.http.forms import PARAMETER, FamilyAnswer, Form
-from service.http.json.codec import dump_pieces, dump_text, without
+from service.http.forms import PARAMETER, A, Form, Q, details_of
+from service.http.json.codec import dump_text, joined, without
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 from service.http.tables import without_formulas, written, written_bytes
 
@@ -51,23 +51,6 @@ def reserve(size: int) -> None:
     """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
     environ = current_request().environ
     environ[PROGRESS].app.reserve(environ, size)
-
-
-def answered(decision: str, figures: Figures, parsed: float, computed: float) -> None:
-    """Record an answer and the phases of its request, of which "render" ends now. Raises if the request is over its time limit.
-
-    decision : "partition", "assignment", "placement"
-    parsed, computed : when these phases ended, by time.perf_counter
-    """
-    progress: Progress = current_request().environ[PROGRESS]
-    rendered = time.perf_counter()
-    phases = ("parse", progress.started, parsed), ("compute", parsed, computed), ("render", computed, rendered)
-    progress.app.metrics.answered(decision, figures, phases)
-    if progress.span is not None:
-        for phase in phases:
-            progress.span.phase(*phase, figures.strategy)
-    if rendered > progress.deadline:
-        request_budget().check_time()
 
 
 ESCAPED_CSV = "text/csv; header=present; formulas=escape"
@@ -161,19 +144,6 @@ def _escapes_formulas() -> bool:
     return False
 
 
-def respond(document: Callable[[], Any], columns: Callable[[str], pa.Table], *offered: str) -> Response:
-    """The answer in the media type that the request prefers.
-
-    document : makes the JSON document; columns : makes the table for a media type; offered : as for ``preferred``
-    """
-    media_type = preferred(*offered)
-    return json_response(document()) if media_type == JSON else table(columns(media_type), media_type)
-
-
-Q = TypeVar("Q")
-A = TypeVar("A", bound=FamilyAnswer)
-
-
 def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     """Answer a question in the media type that the client prefers, and measure how.
 
@@ -181,9 +151,36 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     offered : media types, as for ``preferred``
     Raises what the form's ``answer`` and the budget raise, and NotAcceptable.
     """
+    progress: Progress = current_request().environ[PROGRESS]
     budget = request_budget()
     with limited(budget):
-        return _decided(name, form, question, budget, offered)
+        media_type = preferred(*offered) if form.table is not None else preferred(JSON)
+        parsed = time.perf_counter()
+        answer = form.answer(question, budget)
+        budget.check_time()  # kernels that do not look at the clock may have taken too long
+        computed = time.perf_counter()
+        figures = answer.figures
+        if form.table is None or media_type == JSON:
+            document, of_answer = form.document(answer), form if form.of is None else form.of(answer)
+            full = PARAMETER in current_request().environ["QUERY_STRING"].split("&")
+            response = json_response(document if full else without(details_of(of_answer.answer_schema), document))
+        elif form.lines is not None and media_type == JSON_LINES:
+            lines = form.lines(answer)
+            reserve(lines.size)
+            response = in_pieces(list(joined(lines.pieces)), JSON_LINES)
+        else:
+            response = table(form.columns(answer, media_type), media_type)
+    if figures.tag is not None:
+        response.set_etag(figures.tag)
+    rendered = time.perf_counter()
+    phases = ("parse", progress.started, parsed), ("compute", parsed, computed), ("render", computed, rendered)
+    progress.app.metrics.answered(name, figures, phases)
+    if progress.span is not None:
+        for phase in phases:
+            progress.span.phase(*phase, figures.strategy)
+    if rendered - progress.started > budget.seconds:
+        budget.check_time()
+    return response
 
 
 def of_query(name: str, form: Form[Q, A], schema: QuerySchema) -> Callable[[], Response]:
@@ -197,24 +194,3 @@ def of_query(name: str, form: Form[Q, A], schema: QuerySchema) -> Callable[[], R
         return decide(name, form, question)
 
     return view
-
-
-def _decided(name: str, form: Form[Q, A], question: Q, budget: Budget, offered: tuple[str, ...]) -> Response:
-    media_type = preferred(*offered) if form.table is not None else preferred(JSON)
-    parsed = time.perf_counter()
-    answer = form.answer(question, budget)
-    budget.check_time()  # kernels that do not look at the clock may have taken too long
-    computed = time.perf_counter()
-    figures = answer.figures
-    if form.table is None or media_type == JSON:
-        document, of_answer = form.document(answer), form if form.of is None else form.of(answer)
-        full = PARAMETER in current_request().environ["QUERY_STRING"].split("&")
-        response = json_response(document if full else without(of_answer.details, document))
-    elif form.lines is not None and media_type == JSON_LINES:
-        response = in_pieces(dump_pieces(form.lines(answer), budget.reserve), JSON_LINES)
-    else:
-        response = table(form.columns(answer, media_type), media_type)
-    if figures.tag is not None:
-        response.set_etag(figures.tag)
-    answered(name, figures, parsed, computed)
-    return response

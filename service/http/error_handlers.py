@@ -8,8 +8,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Servi
 
 from service.core.budget import OutOfTime
 from service.core.errors import AllocatorError, PluginError
-from service.http.application import PROGRESS
+from service.http.application import PROGRESS, RETRY_SECONDS
 from service.http.json.codec import dumps
+from service.http.memory import Overloaded
 from service.http.problems import kebab, of_allocator_error, of_messages, problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -35,6 +36,12 @@ def from_allocator_error(error: AllocatorError) -> werkzeug.Response:
         text = "%s: %s"
         current_app.logger.error(text, kebab(type(error).__name__), error.plugin, exc_info=error.__cause__, extra=_request_id())
     return respond(of_allocator_error(error))
+
+
+def from_overloaded(error: Overloaded) -> werkzeug.Response:
+    """A request that is turned away."""
+    request.environ[PROGRESS].app.metrics.rejected.labels("full").inc()
+    return from_http_exception(ServiceUnavailable(str(error), retry_after=RETRY_SECONDS))
 
 
 def from_http_exception(error: HTTPException) -> werkzeug.Response:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from service.core.registry import Strategy
 from service.http import fields
 from service.http.fields import Bool, Number
 from service.http.json.codec import LongText, Members, dumps, loads, without
-from service.http.json.limits import JsonRejected, memory_bytes
+from service.http.json.limits import JsonRejected, scanned
 from service.http.json.rows import enclosed
 from service.http.media_types import CSV
 from service.http.problems import of_allocator_error, of_messages, problem, reword
@@ -238,8 +238,7 @@ class ZoneTrafficSchema(AnswerSchema):
 
 PLACED_TRAFFIC: Final = (
     "if brokers have racks. Readers are assumed to be spread evenly over the racks, and to read everything once; followers "
-    "fetch from the "
-    "leader, which counts as crossing, too"
+    "fetch from the leader, which counts as crossing, too"
 )
 """What it is of a placement."""
 
@@ -263,7 +262,7 @@ PARAMETER: Final = "detail=full"
 
 @cache
 def details_of(schema: type[Schema]) -> Members:
-    """The members of an answer that are details. schema : of the answer"""
+    """The members of an answer that are details, which only ``detail=full`` adds. schema : of the answer"""
     details: dict[str, Any] = {}
     for name, field in schema().fields.items():
         inner = field.inner if isinstance(field, List) else field
@@ -343,11 +342,6 @@ class Form(Generic[Q, A]):
     stream: str = "keys"
     of: Callable[[A], "Form[Any, Any]"] | None = None
 
-    @cached_property
-    def details(self) -> Members:
-        """The members of the document that only ``detail=full`` adds."""
-        return details_of(self.answer_schema)
-
     def question(self, body: bytes | Mapping[str, Any]) -> Q:
         """The question of a body. Raises Refused for what is not JSON, and for faults of single fields."""
         value = self._value(body) if isinstance(body, bytes) else body
@@ -379,13 +373,13 @@ class Form(Generic[Q, A]):
     def json(self, answer: A, *, full: bool = False) -> bytes:
         """The answer as JSON. full : with its details"""
         document, form = self.document(answer), self if self.of is None else self.of(answer)
-        return dumps(document if full else without(form.details, document))
+        return dumps(document if full else without(details_of(form.answer_schema), document))
 
     def _value(self, body: bytes) -> Any:
         """The value of a text that is UTF-8 and whose members are unique."""
         try:
             body.decode()
-            memory_bytes(body)
+            scanned(body)
             return self.read(body)
         except JsonRejected as error:
             raise Refused(of_allocator_error(InvalidQuestion(str(error), *error.field))) from None

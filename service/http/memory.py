@@ -15,9 +15,6 @@ RESERVED: Final = "allocator.reserved_bytes"
 UNRESERVED: Final = "allocator.unreserved_bytes"
 """Key of the WSGI environment: the bytes that the request has asked for, while they are too few to be reserved."""
 
-BUDGET: Final = "memory_budget"
-"""Key of the app's extensions: its MemoryBudget."""
-
 
 class Overloaded(Exception):
     """The request is turned away; the text says why."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -21,28 +21,30 @@ from service.http.lists import budget
 from service.http.media_types import ARROW_STREAM, JSON, JSON_LINES
 
 
-class ArrowParser(Parser):
-    """The service's parser, which also takes an Arrow stream.
+class StreamParser(Parser):
+    """The service's parser, which also takes an Arrow stream, or JSON lines, for one list of the body.
 
-    members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody
+    members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody, or the values
+    lines : whether it takes JSON lines
     """
 
-    media_types: ClassVar[tuple[str, ...]] = (JSON, ARROW_STREAM)
-
-    def __init__(self, *members: str, read_json: Callable[[bytes], Any] = loads) -> None:
+    def __init__(self, *members: str, read_json: Callable[[bytes], Any], lines: bool) -> None:
         super().__init__(read_json)
-        self.members = members
+        self.members, self.lines = members, lines
+        self.media_types = (JSON, ARROW_STREAM, JSON_LINES) if lines else (JSON, ARROW_STREAM)
 
     def load_json(self, req: Request, schema: Schema) -> Any:
-        """The body: JSON, or an Arrow stream and the query."""
-        if req.mimetype != ARROW_STREAM:
+        """The body: JSON, or a stream and the query."""
+        is_arrow = req.mimetype == ARROW_STREAM
+        if not is_arrow and not (self.lines and req.mimetype in MEDIA_TYPES):
             return super().load_json(req, schema)
         values = query_values(req.environ.get("QUERY_STRING", ""), schema)
         for name in self.members:
             if name in values:
                 raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)
-        values.pop("explain", None)  # of the query's own schema
-        return values | {self.members[0]: ArrowBody(req)}
+        if is_arrow:
+            values.pop("explain", None)  # of the query's own schema
+        return values | {self.members[0]: ArrowBody(req) if is_arrow else read_lines(read_body(req))}
 
     def load_querystring(self, req: Request, schema: Schema) -> Any:
         """The query; beside a stream, only the parameters of its own schema."""
@@ -154,22 +156,6 @@ LINE_BYTES: Final = 64
 
 CHECKED_LINES: Final = 10_000
 """Lines between two checks of the time, where each is read by itself."""
-
-
-class LinesParser(ArrowParser):
-    """The service's parser, which also takes an Arrow stream or JSON lines for one list of the body."""
-
-    media_types = (*ArrowParser.media_types, JSON_LINES)
-
-    def load_json(self, req: Request, schema: Schema) -> Any:
-        """The body: JSON, or a stream and the query."""
-        if req.mimetype not in MEDIA_TYPES:
-            return super().load_json(req, schema)
-        values = query_values(req.environ.get("QUERY_STRING", ""), schema)
-        for name in self.members:
-            if name in values:
-                raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)
-        return values | {self.members[0]: read_lines(read_body(req))}
 
 
 def read_lines(text: bytes) -> list[Any]:

@@ -30,11 +30,11 @@ from gunicorn.http.wsgi import Response, create
 from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
-from service.http.application import IS_CONNECTED, App
+from service.http.application import IS_CONNECTED
 from service.http.error_handlers import MEDIA_TYPE
 from service.http.json.codec import dumps
-from service.http.memory import BUDGET, RESERVED, MemoryBudget
-from service.http.problems import TYPE_PREFIX, kebab
+from service.http.memory import RESERVED
+from service.http.problems import kebab, problem
 from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
 
@@ -142,12 +142,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Wait for events, and when stopping no longer than until the next sweep; see ThreadWorker."""
         super().wait_for_and_dispatch_events(timeout if self.alive else min(timeout, SWEEP_SECONDS))
 
-    def accept(self, listener: socket) -> None:
-        """Accept a connection, and receive what the client has sent so far; see ThreadWorker."""
-        self._accept(listener)
-
-    def _accept(self, listener: socket) -> bool:
-        """Accept a connection, and return whether there was one."""
+    def accept(self, listener: socket) -> bool:
+        """Accept a connection, and receive what the client has sent so far; see ThreadWorker. Returns whether there was one."""
         if self.waiting and self.nr_conns >= self.worker_connections - 1:
             self._drop(next(iter(self.waiting)))
         try:
@@ -174,7 +170,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().set_accept_enabled(enabled)
         if not self.alive:
             for listener in self.sockets:
-                while listener.fileno() >= 0 and self._accept(listener):
+                while listener.fileno() >= 0 and self.accept(listener):
                     pass
                 listener.close()
 
@@ -247,13 +243,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
         A thread checks the token, since a JWT's signature takes a tenth of a millisecond and its key may have to be fetched.
         """
-        app = self.wsgi
-        if not isinstance(app, App) or not app.checks_callers():  # a bare app is that of benchmarks
+        if self.wsgi.credentials is None:
             self._go_on(conn, accepted=True)
             return
-        check = self.tpool.submit(app.knows_caller, conn.authorization())
+        check = self.tpool.submit(self.wsgi.credentials.principal, conn.authorization())
         check.add_done_callback(
-            lambda done: self.method_queue.defer(lambda: self._go_on(conn, accepted=done.exception() is None and done.result()))
+            lambda done: self.method_queue.defer(lambda: self._go_on(conn, accepted=done.exception() is None))
         )
 
     def _go_on(self, conn: Connection, *, accepted: bool) -> None:
@@ -301,7 +296,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         size = conn.transit_bytes()
         self._transit += size - conn.transit
         conn.transit = size
-        while self._transit > self.wsgi.extensions["settings"].transit_bytes:
+        while self._transit > self.wsgi.transit_bytes:
             oldest = next((other for other in self.waiting if other.unsent and other.transit and other is not conn), None)
             if oldest is None:
                 return False
@@ -369,8 +364,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _drop_stalled(self, now: float) -> None:
         """Drop responses that their clients do not take, oldest first, until the requests that wait for memory can go on."""
-        budget: MemoryBudget = self.wsgi.extensions[BUDGET]
-        while budget.shortage():
+        while self.wsgi.memory.shortage():
             stalled = next((conn for conn in self.waiting if conn.reserved and conn.stall_deadline <= now), None)
             if stalled is None:
                 return
@@ -399,8 +393,7 @@ def _written(conn: Connection, response: Response, pieces: Iterable[bytes]) -> I
 
 def _problem(status: int, title: str, detail: str) -> bytes:
     """A response with a problem+json, for a connection that is about to be closed."""
-    kind = TYPE_PREFIX + kebab(title.replace(" ", "-"))
-    body = dumps({"type": kind, "title": title, "status": status, "detail": detail})
+    body = dumps(problem(status, kebab(title.replace(" ", "-")), title, detail))
     head = f"HTTP/1.1 {status} {title}\r\nConnection: close\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}"
     return head.encode() + b"\r\n\r\n" + body
 

@@ -45,13 +45,14 @@ def test_an_eighth_of_the_places_is_kept_from_long_requests(places: int, long_pl
 
 
 def test_a_long_request_waits_without_a_place_and_gets_that_of_the_next_long_one_to_leave() -> None:
-    control, queued, admitted = AdmissionControl(2, 3), [], []
+    queued, admitted = [], []
+    control = AdmissionControl(2, 3, queued.append)
     control.enter()
     control.lengthen()
 
     def second() -> None:
         control.enter()
-        control.lengthen(queued.append)
+        control.lengthen()
         admitted.append("long")
 
     thread = in_background(second)

@@ -75,7 +75,7 @@ def test_warming_raises_what_a_service_would_answer_with_a_500(monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("service.http.deciding.answered", fail)
+    monkeypatch.setattr("service.http.deciding.preferred", fail)
     with pytest.raises(ZeroDivisionError):
         warm(Settings())
 

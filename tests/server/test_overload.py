@@ -39,8 +39,9 @@ MEBI = 2**20
 
 
 def test_the_gate_lets_in_so_many_queues_so_many_and_turns_the_rest_away_at_once():
-    gate, entered, queued = AdmissionControl(2, 3), [], []
-    threads = [threading.Thread(target=lambda i=i: (gate.enter(queued.append), entered.append(i))) for i in range(5)]
+    entered, queued = [], []
+    gate = AdmissionControl(2, 3, queued.append)
+    threads = [threading.Thread(target=lambda i=i: (gate.enter(), entered.append(i))) for i in range(5)]
     for started, thread in enumerate(threads, 1):
         thread.start()
         while len(entered) + sum(queued) < started:

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -95,22 +95,15 @@ class LongText:
 
 def dumps(value: Any) -> bytes:
     """The JSON text of a value; NumPy arrays and LongTexts are written as they are."""
-    text = b"".join(dump_pieces(value))
+    text = b"".join(dump_text(value)[0].pieces)
     return text if len(text) >= LEAST_MEMORY else bytes(memoryview(text))
 
 
-def dump_pieces(value: Any, reserve: Callable[[int], None] = lambda _: None) -> list[bytes]:
-    """The text of ``dumps`` in pieces: at least one, and those of a LongText without a copy, apart from short ones.
-
-    reserve : is called with the bytes of LongTexts before these are made
-    """
-    text, long_bytes = dump_text(value)
-    reserve(long_bytes)
-    return list(text.pieces)
-
-
 def dump_text(value: Any) -> tuple[LongText, int]:
-    """The text of ``dumps``, whose LongTexts are made as its pieces are asked for; and how many of its bytes they are."""
+    """The text of ``dumps``, whose LongTexts are made as its pieces are asked for; and how many of its bytes they are.
+
+    There is at least one piece, and those of a LongText are no copies, apart from short ones.
+    """
     texts: list[LongText] = []
 
     def leave_out(part: Any) -> orjson.Fragment:

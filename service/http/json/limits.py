@@ -50,13 +50,10 @@ class JsonRejected(ValueError):
         self.field = field
 
 
-def memory_bytes(text: bytes) -> int:
-    """How many bytes a parser and the values of a JSON text would take in memory, at most; raises JsonRejected."""
-    return scanned(text)[0]
-
-
 def scanned(text: bytes) -> tuple[int, int]:
-    """``memory_bytes``, and how many elements of the outer list end with a comma and a line feed. Raises JsonRejected."""
+    """How many bytes a parser and the values of a JSON text would take in memory, at most; and how many elements of the outer
+    list end with a comma and a line feed. Raises JsonRejected.
+    """
     state = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
     scan(np.frombuffer(text, np.uint8), state, np.zeros((MAX_DEPTH + 1) * COMPARED_MEMBERS, np.int64))
     if state[VERDICT] == DUPLICATE:

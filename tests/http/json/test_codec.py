@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import pytest
 
-from service.http.json.codec import SHORT_BYTES, LongText, dump_pieces, dumps
+from service.http.json.codec import SHORT_BYTES, LongText, dump_text, dumps
 
 
 def test_answered_errors_are_forgotten(client):
@@ -29,14 +29,15 @@ def test_a_long_text_is_written_at_its_place():
     rest = {"more": [LongText([b"{}"], 2, exact=True), np.arange(3)], "empty": LongText([b'""'], 2, exact=True)}
     document = {"a\0": "\0", "rows": LongText(iter(rows), 0, exact=False), **rest}
     whole = b'{"a\\u0000":"\\u0000","rows":%s,"more":[{},[0,1,2]],"empty":""}' % b"".join(rows)
-    pieces = dump_pieces(document)
+    pieces = list(dump_text(document)[0].pieces)
     assert b"".join(pieces) == whole
     assert len(pieces) == 3
     assert pieces[1] is rows[1]
 
 
 def test_many_short_pieces_are_joined_to_few():
-    pieces = dump_pieces({"rows": LongText((b"1" * 64 for _ in range(SHORT_BYTES // 8)), 0, exact=False)})
+    text, _ = dump_text({"rows": LongText((b"1" * 64 for _ in range(SHORT_BYTES // 8)), 0, exact=False)})
+    pieces = list(text.pieces)
     assert b"".join(pieces) == b'{"rows":%s}' % (b"1" * 8 * SHORT_BYTES)
     assert len(pieces) == 9
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.json.limits import LONGEST_KEY, JsonRejected, memory_bytes, scanned
+from service.http.json.limits import LONGEST_KEY, JsonRejected, scanned
 from tests.reference import json_limits as twin
 
 ODD = st.sampled_from(
@@ -33,7 +33,7 @@ TEXTS = st.recursive(STRINGS | NUMBERS | st.sampled_from(["true", "false", "null
 
 def found(text: bytes):
     try:
-        return "fine", memory_bytes(text), None
+        return "fine", scanned(text)[0], None
     except JsonRejected as rejected:
         verdicts = {"Duplicate": "twice", "An object": "too many", "Brackets": "too deep"}
         return next(verdict for words, verdict in verdicts.items() if str(rejected).startswith(words)), None, rejected.field
@@ -71,14 +71,14 @@ def test_what_is_no_name_is_quoted_in_part():
     """Each of 32 levels had the rest of the text for its name: 1 MB took 5 s."""
     for text in (b"{," * 500_000, b'{"' + b"a" * 10**6 + b'":' + b"[" * 40):
         with pytest.raises(JsonRejected) as caught:
-            memory_bytes(text)
+            scanned(text)
         assert all(part == 0 or len(part) == LONGEST_KEY for part in caught.value.field)
 
 
 def test_a_long_number_takes_more_memory_than_a_short_one():
     """A group with one of 20 MB took 100 MB, and 30 were reserved: Arrow reads numbers as texts, and the text twice."""
-    assert memory_bytes(b"-" + b"9" * 17) == 32
-    assert memory_bytes(b"9" * 10**6) > 39 * 10**5
+    assert scanned(b"-" + b"9" * 17)[0] == 32
+    assert scanned(b"9" * 10**6)[0] > 39 * 10**5
 
 
 @pytest.mark.parametrize("depth", [31, 32, 33, 1000])
