@@ -14,9 +14,9 @@ from service.core.budget import check_time
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.keys.codecs import copy_rows
 from service.core.model import Int32s, Int64s, KeyArrays, Keys, offsets_of
-from service.wire import spans as table
-from service.wire import spans as wire
-from service.wire.spans import FIELDS, GROUP_TABLES, Arrays, MessageReading, Tables
+from service.wire import spans
+from service.wire.schemas import GROUP_RECORDS
+from service.wire.spans import FIELDS, ROW_OF, TABLE, Arrays, MessageReading
 
 Int8s = npt.NDArray[np.int8]
 
@@ -32,6 +32,11 @@ _TEXTS: Final = ("group", "topic", "metadata", "topicId")
 _NUMBERS: Final = ("partition", "offset", "leaderEpoch", "commitTimestamp", "expireTimestamp")
 _TOPIC_ID: Final = 3
 _FIRST_NUMBER: Final = len(_TEXTS)
+
+_KEY_ROW, _VALUE_ROW, _FLEXIBLE, _NEWEST = range(4)
+_COMMITS: Final = (GROUP_RECORDS[0], GROUP_RECORDS[1])
+_TYPES: Final = np.array([[ROW_OF[id(of.key)], ROW_OF[id(of.value)], of.value.flexible, of.value.newest] for of in _COMMITS])
+"""int64[2, 4], of each type of commit the rows of its key and its value, and the first flexible and the newest version."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
     n, names = len(keys), (*_TEXTS, *_NUMBERS)
     of_field = np.array([names.index(field.name) if field.name in names else 0 for field in FIELDS])
     columns = _Columns(of_field, np.zeros(n, np.int8), np.zeros((4, 2, n), np.int32), np.full((5, n), ABSENT, np.int64))
-    sources = keys.arrays(), values.arrays(), GROUP_TABLES, wire.new_arrays()
+    sources = keys.arrays(), values.arrays(), TABLE, _TYPES, spans.new_arrays()
     for start in range(0, n, RECORDS_BETWEEN_LOOKS):
         check_time()
         _read(*sources, start, min(start + RECORDS_BETWEEN_LOOKS, n), columns)
@@ -91,32 +96,40 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
 
 
 @kernel
-def _read(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, start: int, stop: int, columns: _Columns) -> None:
-    """Fill the columns, which are zero, or ABSENT, from row ``start`` up to ``stop``. keys, values : of one length
+def _read(
+    keys: KeyArrays, values: KeyArrays, fields: Int64s, types: Int64s, arrays: Arrays, start: int, stop: int, columns: _Columns
+) -> None:
+    """Fill the columns, which are zero, or ABSENT, from row ``start`` up to ``stop``.
+
+    keys, values : of one length; fields : TABLE; types : _TYPES
 
     Reproduces OffsetCommitKey.read and OffsetCommitValue.read of versions 0–4, also of LegacyOffsetCommit.
     Plain-Python twin: tests/reference/wire.py.
     """
     for i in range(start, stop):
-        columns.kind[i] = _read_row(keys, values, tables, arrays, columns, i)
+        columns.kind[i] = _read_row(keys, values, fields, types, arrays, columns, i)
 
 
 @borrowing_kernel
-def _read_row(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, columns: _Columns, i: int) -> int:
+def _read_row(
+    keys: KeyArrays, values: KeyArrays, fields: Int64s, types: Int64s, arrays: Arrays, columns: _Columns, i: int
+) -> int:
     """Read row i; returns its kind."""
-    number = wire.record_type(keys, tables, i)
+    at = np.int64(keys.offsets[i])
+    number = spans.number_at(keys.data, at, 2) if keys.valid[i] and keys.offsets[i + 1] - at >= 2 else np.int64(-1)
     if number not in (0, 1):
         return OTHER
-    row, old = tables.types[number, table.KEY_ROW], np.int64(0)
-    if not _read_fields(wire.reading_of(keys, tables, row, old, old, i, arrays), columns, i):
+    row, old = types[number, _KEY_ROW], np.int64(0)
+    if not _read_fields(spans.reading_of(keys, fields, row, old, old, i, arrays), columns, i):
         return OTHER
     if not values.valid[i]:
         return TOMBSTONE
-    version = wire.value_version(values, tables, number, i)
-    if version < 0:
+    at = np.int64(values.offsets[i])
+    version = spans.number_at(values.data, at, 2) if values.offsets[i + 1] - at >= 2 else np.int64(-1)
+    if version < 0 or version > types[number, _NEWEST]:
         return OTHER
-    row, flexible = tables.types[number, table.VALUE_ROW], np.int64(version >= tables.types[number, table.FLEXIBLE])
-    if not _read_fields(wire.reading_of(values, tables, row, version, flexible, i, arrays), columns, i):
+    row, flexible = types[number, _VALUE_ROW], np.int64(version >= types[number, _FLEXIBLE])
+    if not _read_fields(spans.reading_of(values, fields, row, version, flexible, i, arrays), columns, i):
         return OTHER
     return COMMIT
 
@@ -124,19 +137,19 @@ def _read_row(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays
 @borrowing_kernel
 def _read_fields(reading: MessageReading, columns: _Columns, i: int) -> bool:
     """Read a message into row i; False if it is not well-formed."""
-    data, spans = reading.data, reading.spans
-    while reading.state[wire.ROW] >= 0:
-        for j in range(wire.next_spans(reading)):
-            row, start, length = spans[j, 0], spans[j, 1], spans[j, 2]
-            if row < 0 or reading.fields[row, table.KIND] == table.MESSAGE:
+    data, found = reading.data, reading.spans
+    while reading.state[spans.ROW] >= 0:
+        for j in range(spans.next_spans(reading)):
+            row, start, length = found[j, 0], found[j, 1], found[j, 2]
+            if row < 0 or reading.fields[row, spans.KIND] == spans.MESSAGE:
                 continue
             column = columns.of_field[row]
             if column >= _FIRST_NUMBER:
-                columns.numbers[column - _FIRST_NUMBER, i] = wire.number_at(data, start, length)
+                columns.numbers[column - _FIRST_NUMBER, i] = spans.number_at(data, start, length)
                 continue
             if column == _TOPIC_ID:  # a Uuid of zeros counts as absent
                 length = length if data[start : start + length].any() else 0
-            elif not wire.is_utf8(data, start, start + length):
+            elif not spans.is_utf8(data, start, start + length):
                 return False
             columns.spans[column, 0, i], columns.spans[column, 1, i] = start, length
-    return bool(reading.state[wire.FAULT] == 0)
+    return bool(reading.state[spans.FAULT] == 0)

@@ -283,7 +283,7 @@ class _Names:
     """
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self._names, self._reserve = names, reserve
+        self._names = names
         self.unknown: dict[str, None] = {}
 
     def owned(self, topics: Any) -> list[Document]:
@@ -301,5 +301,5 @@ class _Names:
             size += TEXT_BYTES * len(name or "")
             subject = {"topic_id": topic_id} if name is None else {"topic_name": name}
             documents.append({**subject, "partition_ids": topic["partitions"]})
-        self._reserve(size)
+        reserve(size)
         return documents

@@ -14,7 +14,7 @@ from service.core.budget import check_time
 from service.wire import spans
 from service.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
 from service.wire.schemas import ArrayType, BytesType, Message
-from service.wire.spans import FIELDS, GROUP_TABLES, ROW_OF
+from service.wire.spans import FIELDS, ROW_OF, TABLE
 
 Document = dict[str, Any]
 """A message as returned by Kafka's JSON converters: names as in the table, bytes in base64, a Uuid as text."""
@@ -25,8 +25,8 @@ _NAMES: Final = {
     spans.TAG_SIZE: "the size of a tagged field",
 }
 
-_KINDS: Final[list[int]] = GROUP_TABLES.fields[:, spans.KIND].tolist()
-_SIZES: Final[list[int]] = GROUP_TABLES.fields[:, spans.SIZE].tolist()
+_KINDS: Final[list[int]] = TABLE[:, spans.KIND].tolist()
+_SIZES: Final[list[int]] = TABLE[:, spans.SIZE].tolist()
 _TAGGED: Final = {
     row: field.type
     for row, field in enumerate(FIELDS)
@@ -67,7 +67,7 @@ def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tu
     Raises Unreadable, of the class that Kafka's generated class throws.
     """
     buffer, flexible = np.frombuffer(bytearray(data), np.uint8), int(version >= message.flexible)
-    reading = spans.MessageReading(GROUP_TABLES.fields, buffer, len(data), version, flexible, *spans.new_arrays())
+    reading = spans.MessageReading(TABLE, buffer, len(data), version, flexible, *spans.new_arrays())
     reading.state[spans.ROW], reading.state[spans.AT] = ROW_OF[id(message)], at
     containers: list[Any] = [[]]
     while reading.state[spans.ROW] >= 0:

@@ -7,7 +7,6 @@ unknown tags are skipped (KIP-482). It allocates nothing: callers get SPANS span
 Source: org.apache.kafka.message.MessageDataGenerator, org.apache.kafka.common.protocol.ByteBufferAccessor.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,12 +26,11 @@ from service.wire.schemas import (
     IntegerType,
     Message,
     MessageField,
-    RecordType,
     StringType,
     UuidType,
 )
 
-# The schemas of ``schemas.py`` as tables, for kernels.
+# The schemas of ``schemas.py`` as a table, for kernels.
 
 TEXT, BLOB, UUID, UNSIGNED, NUMBER, LIST, ARRAY, MESSAGE = range(8)
 """Kinds of fields. LIST : an array of numbers"""
@@ -43,59 +41,31 @@ KIND, SINCE, UNTIL, NULLABLE, TAG, FIRST, COUNT, SIZE = range(8)
 FIRST : row of an array's element, or of a message's first field;  SIZE : of a number, a UuidType or a list's numbers, in bytes
 """
 
-KEY_ROW, VALUE_ROW, FLEXIBLE, NEWEST_VERSION = range(4)
-"""Columns of the table of record types."""
+_fields: Final[list[MessageField]] = []
+_rows: Final[list[list[int]]] = []
+"""The table while it is written, and the field of each row; an array's element has a name, for errors."""
 
 
-class Tables(NamedTuple):
-    """The schemas of every message, and the types of one coordinator's records, for kernels.
-
-    fields : int64[rows, 8]
-    types : int64[types, 4]   for each record type the rows of its key and its value as messages, the first flexible version and
-        the newest version of the value; -1 for an unknown type
-    """
-
-    fields: Int64s
-    types: Int64s
-
-
-class _Builder:
-    """The table of fields while it is written. fields : that of each row; an array's element has a name, for errors"""
-
-    def __init__(self) -> None:
-        self.fields: list[MessageField] = []
-        self.rows: list[list[int]] = []
-
-    def add(self, *fields: MessageField) -> int:
-        """Add fields, with all that they consist of; returns the row of the first."""
-        first = len(self.fields)
-        self.fields += fields
-        self.rows += [[] for _ in fields]
-        for row, field in enumerate(fields, first):
-            kind, parts, count, size = _kind(field.type), 0, 0, 0
-            if isinstance(field.type, IntegerType):
-                size = field.type.size
-            elif isinstance(field.type, ArrayType):
-                element = field.type.of
-                parts = self.add(MessageField(field.name if isinstance(element, Message) else f"{field.name} element", element))
-                size = element.size if isinstance(element, IntegerType) else 0
-            elif isinstance(field.type, Message):
-                parts, count = self.add(*field.type.fields), len(field.type.fields)
-            elif isinstance(field.type, UuidType):
-                size = 16
-            tag = -1 if field.tag is None else field.tag
-            self.rows[row] = [kind, field.since, field.until, field.nullable, tag, parts, count, size]
-        return first
-
-    def add_types(self, types: Mapping[int, RecordType]) -> Int64s:
-        """Add the messages of a coordinator; returns their ``Tables.types``."""
-        table = np.full((max(types) + 1, 4), -1, np.int64)
-        for number, each in types.items():
-            table[number] = (
-                *(self.add(MessageField("", message)) for message in (each.key, each.value)),
-                *(each.value.flexible, each.value.newest),
-            )
-        return table
+def _add(*fields: MessageField) -> int:
+    """Add fields to the table, with all that they consist of; returns the row of the first."""
+    first = len(_fields)
+    _fields.extend(fields)
+    _rows.extend([] for _ in fields)
+    for row, field in enumerate(fields, first):
+        kind, parts, count, size = _kind(field.type), 0, 0, 0
+        if isinstance(field.type, IntegerType):
+            size = field.type.size
+        elif isinstance(field.type, ArrayType):
+            element = field.type.of
+            parts = _add(MessageField(field.name if isinstance(element, Message) else f"{field.name} element", element))
+            size = element.size if isinstance(element, IntegerType) else 0
+        elif isinstance(field.type, Message):
+            parts, count = _add(*field.type.fields), len(field.type.fields)
+        elif isinstance(field.type, UuidType):
+            size = 16
+        tag = -1 if field.tag is None else field.tag
+        _rows[row] = [kind, field.since, field.until, field.nullable, tag, parts, count, size]
+    return first
 
 
 def _kind(kind: Any) -> int:
@@ -106,19 +76,19 @@ def _kind(kind: Any) -> int:
     return {StringType: TEXT, BytesType: BLOB, ArrayType: ARRAY, Message: MESSAGE}.get(type(kind), UUID)
 
 
-_builder: Final = _Builder()
-_group_types = _builder.add_types(GROUP_RECORDS)
-_builder.add_types(SHARE_GROUP_STATE_RECORDS)
+for _record in (*GROUP_RECORDS.values(), *SHARE_GROUP_STATE_RECORDS.values()):
+    _add(MessageField("", _record.key), MessageField("", _record.value))
 for _message in (OFFSET_COMMIT_3_9, SUBSCRIPTION, ASSIGNMENT, STICKY_USER_DATA, COOPERATIVE_STICKY_USER_DATA):
-    _builder.add(MessageField("", _message))
+    _add(MessageField("", _message))
 
-FIELDS: Final = tuple(_builder.fields)
+FIELDS: Final = tuple(_fields)
 """The field in each row of the table."""
 
 ROW_OF: Final = {id(field.type): row for row, field in enumerate(FIELDS) if not field.name}
 """The row of each message of ``schemas.py``, by its identity."""
 
-GROUP_TABLES: Final = Tables(np.array(_builder.rows, np.int64), _group_types)
+TABLE: Final = np.array(_rows, np.int64)
+"""int64[rows, 8], the schemas of every message, for kernels."""
 
 
 Int64 = Any
@@ -156,7 +126,7 @@ _FIELD, _NEXT, _TAGS_LEFT = range(3)
 class MessageReading(NamedTuple):
     """A message that is being read.
 
-    fields : int64[rows, 8], see ``Table``
+    fields : TABLE
     data, end, version : it is in ``data[...:end]``;  flexible : 1 with tagged fields and compact lengths, or 0
     state : int64[10], see ROW … FAULT_TAG;  stack : int64[DEPTH, 3]
     spans : int64[SPANS, 3]   field, start, and length: the bytes of a text, of bytes or of a number, the elements of an array or
@@ -183,32 +153,14 @@ def new_arrays() -> Arrays:
 
 
 @borrowing_kernel
-def record_type(keys: KeyArrays, tables: Tables, i: Int64) -> Int64:
-    """The type with which the key of record i begins, or -1 if there is none."""
-    at = np.int64(keys.offsets[i])
-    if not keys.valid[i] or keys.offsets[i + 1] - at < 2:
-        return np.int64(-1)
-    number = number_at(keys.data, at, 2)
-    return number if 0 <= number < len(tables.types) and tables.types[number, KEY_ROW] >= 0 else np.int64(-1)
-
-
-@borrowing_kernel
-def value_version(values: KeyArrays, tables: Tables, number: Int64, i: Int64) -> Int64:
-    """The version with which the value of record i begins, or -1 if its type has no such version."""
-    at = np.int64(values.offsets[i])
-    version = number_at(values.data, at, 2) if values.offsets[i + 1] - at >= 2 else np.int64(-1)
-    return version if version <= tables.types[number, NEWEST_VERSION] else np.int64(-1)
-
-
-@borrowing_kernel
 def reading_of(
-    source: KeyArrays, tables: Tables, row: Int64, version: Int64, flexible: Int64, i: Int64, arrays: Arrays
+    source: KeyArrays, fields: Int64s, row: Int64, version: Int64, flexible: Int64, i: Int64, arrays: Arrays
 ) -> MessageReading:
-    """Of the message in the key or value of record i, behind its type or version. row : the message's"""
+    """Of the message in the key or value of record i, behind its type or version. fields : TABLE; row : the message's"""
     arrays[0][:] = 0
     arrays[0][ROW], arrays[0][AT] = row, np.int64(source.offsets[i]) + 2
     end = np.int64(source.offsets[i + 1])
-    return MessageReading(tables.fields, source.data, end, version, flexible, arrays[0], arrays[1], arrays[2])
+    return MessageReading(fields, source.data, end, version, flexible, arrays[0], arrays[1], arrays[2])
 
 
 @kernel
