@@ -9,5 +9,5 @@ and only what Kafka waits for takes any (heartbeats, polls, time-outs, delays, m
 * ``course``: what a group's coordinator, its clients and the events have in common: what happens next, and the group as an
   assignor sees it
 * ``classic``, ``consumer``, ``share``: the coordinator of each protocol, and the clients, which hold it and are answered by it
-* ``events``: what each event does; rolling restarts; ``simulation``: a timeline from its start to its end
+* ``simulation``: what each event does; rolling restarts; a timeline from its start to its end
 """

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.assignors import Assignor
+from service.core.errors import InvalidQuestion
 from service.core.measures import spread, weighted_load, zone_traffic
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped, transposed
@@ -28,7 +29,7 @@ class Course:
     present : the members that the coordinator has, by number, in the order in which it got them
     latest : the last incarnation of each member, by the name of the first and by its own id
     cause : the index of the event from which all that happens now follows; None for the forming of the group
-    parties : the clients of each protocol that the group has had, and the events
+    parties : the clients of each protocol that the group has had, and the simulation
     version_causes : the event behind each version of the topology
     forms : does the group form at 0 ms, and are there events? Then what comes of no event is apart, as are ``start_requests``
     alike : see ``TimelineOutcome``
@@ -40,7 +41,7 @@ class Course:
         draw = IdDraw(timeline.random_seed, timeline.draw, timeline.client_id)
         self.clock, self.members, self.present = Clock(), Members(draw), Present()
         self.topology = Topology(timeline.world)
-        self.ledger = Ledger.of(int(timeline.world.first[-1]), timeline.world.weights, logs=self.detailed)
+        self.ledger = Ledger(int(timeline.world.first[-1]), timeline.world.weights, logs=self.detailed)
         self.paces = Paces(self.timing, self.members, self.ledger)
         self.groups = Groups(timeline, self.clock, self.members, self.topology)
         self.rebalances: list[TimelineRebalance] = []
@@ -68,6 +69,10 @@ class Course:
         if protocol == self.protocol:
             self.cause = cause
             call(*values)
+
+    def fault(self, detail: str, *field: str) -> InvalidQuestion:
+        """A fault of the present event."""
+        return InvalidQuestion(detail, "events", self.cause or 0, *field)
 
     def start(self, member: Member, topics: tuple[int, ...]) -> Member:
         """Start a client. topics : its subscription"""

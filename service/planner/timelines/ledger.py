@@ -1,8 +1,5 @@
 """Who reads which partition, and how long each has had no reader."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,9 +26,8 @@ class Wait(NamedTuple):
 NO_WAIT: Final = Wait(NEVER, 0, is_middle=False)
 
 
-@dataclass
 class Ledger:
-    """The readers of the partitions.
+    """The readers of the partitions. At first no member reads anything, and nothing is counted.
 
     reader : int32[partitions], the number of the member that reads each, or NONE
     idle_since : int64[partitions], since when it has no reader; NEVER where it has one, or needs none
@@ -42,30 +38,16 @@ class Ledger:
     log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if it is not needed
     """
 
-    reader: Int32s
-    idle_since: Int64s
-    counted: Bools
-    weights: Float64s | None
-    idle: Idle = field(default_factory=Idle)
-    undelivered: float = 0.0
-    start_idle: Idle = field(default_factory=Idle)
-    start_undelivered: float = 0.0
-    existing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
-    uncounted_since: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    log: list[tuple[int, int, int]] | None = None
-
-    @classmethod
-    def of(cls, partitions_count: int, weights: Float64s | None, *, logs: bool) -> Ledger:
-        """No member reads anything, and nothing is counted."""
-        return cls(
-            np.full(partitions_count, NONE, np.int32),
-            np.full(partitions_count, NEVER, np.int64),
-            np.zeros(partitions_count, np.bool_),
-            weights,
-            existing=np.zeros(partitions_count, np.bool_),
-            uncounted_since=np.zeros(partitions_count, np.int64),
-            log=[] if logs else None,
-        )
+    def __init__(self, partitions_count: int, weights: Float64s | None, *, logs: bool) -> None:
+        self.reader = np.full(partitions_count, NONE, np.int32)
+        self.idle_since = np.full(partitions_count, NEVER, np.int64)
+        self.counted: Bools = np.zeros(partitions_count, np.bool_)
+        self.existing: Bools = np.zeros(partitions_count, np.bool_)
+        self.weights = weights
+        self.idle, self.undelivered = Idle(), 0.0
+        self.start_idle, self.start_undelivered = Idle(), 0.0
+        self.uncounted_since = np.zeros(partitions_count, np.int64)
+        self.log: list[tuple[int, int, int]] | None = [] if logs else None
 
     def _note(self, readers: Int32s, at_ms: Int64s | int, sign: int) -> None:
         """Log what these readers begin to read, or stop reading."""

@@ -219,6 +219,12 @@ class Paces:
             polls += (self.members.columns.phase[numbers] * every // PHASES - polls) % every
         return polls
 
+    def next_poll(self, number: int, from_ms: int) -> int:
+        """The same for one member."""
+        polls = max(from_ms, int(self.members.columns.stalled_until[number]))
+        every = self.timing.poll_interval_ms
+        return polls + (int(self.members.columns.phase[number]) * every // PHASES - polls) % every if every else polls
+
     def busy(self, numbers: Int32s) -> Bools:
         """bool[...], which of these members read a partition, so that their poll returns at once; none if polls take no time."""
         if not self.timing.poll_interval_ms:
@@ -226,12 +232,6 @@ class Paces:
         reads = np.zeros(len(self.members.all) + 1, np.bool_)
         reads[self.ledger.reader] = True  # NONE is the last
         return reads[numbers]
-
-    def next_poll(self, number: int, from_ms: int) -> int:
-        """The same for one member."""
-        polls = max(from_ms, int(self.members.columns.stalled_until[number]))
-        every = self.timing.poll_interval_ms
-        return polls + (int(self.members.columns.phase[number]) * every // PHASES - polls) % every if every else polls
 
     def last_beat(self, number: int, now_ms: int) -> int:
         """The last heartbeat of a member until now."""

@@ -163,11 +163,6 @@ class Idle(NamedTuple):
     most_sum_ms: int = 0
     most_longest_ms: int = 0
 
-    @classmethod
-    def exactly(cls, sum_ms: int, longest_ms: int) -> "Idle":
-        """Idle times that could not have been shorter or longer."""
-        return cls(sum_ms, longest_ms, sum_ms, longest_ms, sum_ms, longest_ms)
-
     def with_more(self, more: "Idle") -> "Idle":
         """These and others."""
         return Idle(

@@ -96,16 +96,11 @@ class ShareCoordinator(ConsumerCoordinator):
             self.view = view_of(self.course.timeline.world, self.initialized.copy())
         view, numbers = self.view, self.present.numbers()
         rows = (view.from_world[self.assigned.get(number, np.empty(0, np.int32))] for number in numbers.tolist())
-        before = self.course.groups.owning(numbers, view, Ragged.of_rows([np.sort(row[row != NONE]) for row in rows]))
-        assignor = self._preferred(numbers)
-        assignment = assignor.run(before)
-        self.course.describe(current, before, assignment, assignor)
-        self.course.explain(current, before, assignment, assignor)
-        current.epoch = self.target_epoch = self.epoch
-        self.since_ms, self._assigned_at = max(self.changed_ms, self.ready_ms()), now
+        owned = Ragged.of_rows([np.sort(row[row != NONE]) for row in rows])
+        assigned = self._run(current, numbers, self.course.groups.owning(numbers, view, owned))
         beats = np.where(self.members.columns.died[numbers] == NEVER, self.course.paces.coming_beats(numbers, now), NEVER)
         beats[numbers == self.beating] = now
-        self._hand_out(current, numbers, beats, assignment.rows)
+        self._hand_out(current, numbers, beats, assigned)
         self._enter(STABLE)
         current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
         self.round += 1

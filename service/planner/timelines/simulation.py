@@ -1,4 +1,4 @@
-"""A timeline from its start to its end."""
+"""A timeline from its start to its end: what each event does to the members, the topics and the clients; rolling restarts."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -34,8 +34,6 @@ from service.planner.timelines.model import (
 )
 from service.planner.timelines.share import ShareClients
 
-# The events of a timeline: what each does to the members, the topics and the clients; and rolling restarts.
-
 CLIENTS: Final[dict[str, type[ClassicClients | ConsumerClients]]] = {
     "classic": ClassicClients,
     "consumer": ConsumerClients,
@@ -47,8 +45,13 @@ NAMED: Final = 5
 """Members that an error names at most."""
 
 
-class Events:
-    """The events of a group, with a method for each type. clients : those of the group's present protocol"""
+class Simulation:
+    """A timeline that is being lived through, as far as ``run`` has come, with a method for each type of event.
+
+    It can be copied (``copy.deepcopy``) at any time and continued: the two halves are the whole. ``close`` ends its use.
+
+    clients : those of the group's present protocol
+    """
 
     def __init__(self, timeline: Timeline) -> None:
         self.course = Course(timeline)
@@ -56,8 +59,17 @@ class Events:
         self.clients: ClassicClients | ConsumerClients = CLIENTS[timeline.group_protocol](self.course)
         for index, event in enumerate(timeline.events):
             self.course.clock.at(event.at_ms, self._happen, index, event, rank=EVENTS)
+        self._begin()
 
-    def begin(self) -> None:
+    def run(self, tick: Tick = lambda _: None, until_ms: int = NEVER) -> None:
+        """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
+        self.course.clock.run(tick, until_ms)
+
+    def close(self) -> None:
+        """Let go of everything but the outcome."""
+        self.course.close()
+
+    def _begin(self) -> None:
         """The start: the members of the question join, or are there with what they own."""
         group, course = self.course.timeline.group, self.course
         stable = len(group.owned.values) > 0
@@ -95,10 +107,6 @@ class Events:
         self.course.cause = cause
         call(*values)
 
-    def _fault(self, detail: str, *field: str) -> InvalidQuestion:
-        """A fault of the present event."""
-        return InvalidQuestion(detail, "events", self.course.cause or 0, *field)
-
     # ---- members -------------------------------------------------------------------------------------------------------
 
     def _find(self, event: Event) -> Member:
@@ -111,7 +119,7 @@ class Events:
             ]
             listed = ", ".join(map(repr, running[:NAMED])) + (", …" if len(running) > NAMED else "")
             detail = f"Member {event.member_id!r} {known} {event.at_ms} ms. Members then: {listed or 'none'}."
-            raise self._fault(detail, "member_id")
+            raise self.course.fault(detail, "member_id")
         return member
 
     def _join(self, member: Member) -> None:
@@ -120,7 +128,7 @@ class Events:
             self.clients = ConsumerClients.converted(self.course, self.clients.coordinator)
         self.clients.join(member)
 
-    def _close(self, member: Member) -> None:
+    def _stop(self, member: Member) -> None:
         """End a client in good order."""
         self.course.clock.spend(STEP_CELLS + len(self.course.ledger.reader) // PASSED)
         self.course.members.columns.died[member.number] = self.course.clock.now
@@ -133,14 +141,14 @@ class Events:
         name = fields.name or fields.member_id
         if self.course.members.is_taken(name) or name in self.course.latest:
             detail = f"Member {name!r} has been in the group before; a new member needs an id of its own."
-            raise self._fault(detail, "member", "member_id")
+            raise self.course.fault(detail, "member", "member_id")
         if not fields.member_id:
             (drawn,) = self.course.members.further(self.course.running(), 1, self.course.protocol, fields.name)
             fields = replace(fields, member_id=drawn.member_id)
         self._join(self._start(fields))
 
     def _member_leaves(self, event: Event) -> None:
-        self._close(self._find(event))
+        self._stop(self._find(event))
 
     def _member_crashes(self, event: Event) -> None:
         member = self._find(event)
@@ -163,7 +171,7 @@ class Events:
     def _scales(self, event: Event) -> None:
         course, running = self.course, self.course.running()
         for member in running[event.members_count :][::-1]:
-            self._close(member)
+            self._stop(member)
         if running:
             topics, assignors = course.members.topics_of(running[-1].number), running[-1].assignors
         else:
@@ -182,8 +190,8 @@ class Events:
     def _restart(self, member: Member, down_ms: int, member_id: str | None = None, **changes: Any) -> None:
         if member_id is not None and self.course.members.is_taken(member_id):
             field = "new_member_id" if self.course.timeline.events[self.course.cause or 0].new_member_id else "new_member_ids"
-            raise self._fault(f"Duplicate member_id {member_id!r}.", field)
-        self._close(member)
+            raise self.course.fault(f"Duplicate member_id {member_id!r}.", field)
+        self._stop(member)
         self._later(self.course.clock.now + down_ms, self._return, member, member_id, changes)
 
     def _return(self, member: Member, member_id: str | None, changes: dict[str, Any]) -> None:
@@ -203,13 +211,13 @@ class Events:
             try:
                 lists = restarts(old, event.assignors[0])
             except InvalidQuestion as fault:
-                raise self._fault(fault.detail, "assignors") from None
+                raise self.course.fault(fault.detail, "assignors") from None
             bounces = [{"protocol": "classic", "assignors": chosen} for chosen in lists]
         self._begin_roll([(name, changes) for changes in bounces for name in names], event)
 
     def _begin_roll(self, steps: list[tuple[str, dict[str, Any]]], event: Event) -> None:
         if len(event.new_member_ids) > len(steps):
-            raise self._fault(f"{len(event.new_member_ids)} ids for {len(steps)} restarts.", "new_member_ids")
+            raise self.course.fault(f"{len(event.new_member_ids)} ids for {len(steps)} restarts.", "new_member_ids")
         self._roll(deque(steps), deque(event.new_member_ids), event)
 
     def _roll(self, steps: deque[tuple[str, dict[str, Any]]], ids: deque[str], event: Event) -> None:
@@ -244,7 +252,7 @@ class Events:
         self._change_topic(event)
 
     def _topic_fault(self, event: Event, fault: str, *field: str) -> InvalidQuestion:
-        return self._fault(f"Topic {self.course.timeline.world.names[event.topic]!r} {fault} at {event.at_ms} ms.", *field)
+        return self.course.fault(f"Topic {self.course.timeline.world.names[event.topic]!r} {fault} at {event.at_ms} ms.", *field)
 
     def _change_topic(self, event: Event) -> None:
         self.course.topology.change(self.course.clock.now, event.topic, event.partitions_count)
@@ -252,25 +260,7 @@ class Events:
         self.course.count_partitions()
         self.clients.topics_changed()
 
-
-class Simulation:
-    """A timeline that is being lived through, as far as ``run`` has come.
-
-    It can be copied (``copy.deepcopy``) at any time and continued: the two halves are the whole. ``close`` ends its use.
-    """
-
-    def __init__(self, timeline: Timeline) -> None:
-        self.events = Events(timeline)
-        self.course = self.events.course
-        self.events.begin()
-
-    def run(self, tick: Tick = lambda _: None, until_ms: int = NEVER) -> None:
-        """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
-        self.course.clock.run(tick, until_ms)
-
-    def close(self) -> None:
-        """Let go of everything but the outcome."""
-        self.course.close()
+    # ---- the outcome ---------------------------------------------------------------------------------------------------
 
     def outcome(self) -> TimelineOutcome:
         """What has come out until now."""
@@ -284,7 +274,7 @@ class Simulation:
 
     def _end(self) -> End:
         """How the group is now."""
-        course, coordinator = self.course, self.events.clients.coordinator
+        course, coordinator = self.course, self.clients.coordinator
         running, since = course.running(), course.ledger.unread_since()
         leader = coordinator.leader if isinstance(coordinator, ClassicCoordinator) else NONE
         leader_id = course.present[leader].member_id if leader in course.present else None

@@ -30,8 +30,8 @@ class View:
     """The topics at one time.
 
     topics : as assignors take them
-    topic_index : int32[names], the index in a ``Group`` of each name of the world: of a topic, or beyond for one that does not
-    exist missing : the names that do not exist
+    topic_index : int32[names], the index in a ``Group`` of each name of the world: of a topic, or beyond if it does not exist
+    missing : the names that do not exist
     to_world : int32[partitions], the world's index of each partition
     from_world : int32[world's partitions], the other way, or NONE
     """

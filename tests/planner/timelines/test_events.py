@@ -77,9 +77,9 @@ def test_a_classic_group_that_a_consumer_joins_is_converted() -> None:
     crash = event(50_000, "member_crashes", member_id="c2")
     run = stable("classic", crash, restarts)
     run.run(until_ms=60_500)
-    assert (run.course.protocol, type(run.events.clients)) == ("classic", ClassicClients)
+    assert (run.course.protocol, type(run.clients)) == ("classic", ClassicClients)
     run.run(until_ms=62_000)
-    assert (run.course.protocol, type(run.events.clients)) == ("consumer", ConsumerClients)
+    assert (run.course.protocol, type(run.clients)) == ("consumer", ConsumerClients)
     run.run()
     assert [member.protocol for member in run.course.present.values()] == ["consumer", "consumer"]
     reasons = [rebalance.reason for rebalance in run.course.rebalances]

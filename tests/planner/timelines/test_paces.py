@@ -26,7 +26,7 @@ def test_next_times(beat: int, now: int, heartbeat: int, poll: int, phase: int, 
     members = Members()
     members.start(beat, member("c1"), (0,))
     members.columns.phase[0], members.columns.stalled_until[0] = phase, stalled_until
-    ledger = Ledger.of(2, None, logs=False)
+    ledger = Ledger(2, None, logs=False)
     paces, one = Paces(Timing(heartbeat_interval_ms=heartbeat, poll_interval_ms=poll), members, ledger), np.zeros(1, np.int32)
 
     beats = range(beat % heartbeat, HORIZON, heartbeat)

@@ -137,7 +137,7 @@ def timeline_of(body: Body) -> Timeline:
 
 def check(simulation: Simulation) -> None:
     """What holds between any two steps."""
-    course, coordinator = simulation.course, simulation.events.clients.coordinator
+    course, coordinator = simulation.course, simulation.clients.coordinator
     ledger, died = course.ledger, course.members.columns.died
     read = np.flatnonzero(ledger.reader != NONE)
     now = course.clock.now

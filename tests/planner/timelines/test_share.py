@@ -13,7 +13,7 @@ def test_members_share_partitions_if_there_are_more_of_them() -> None:
     assert run.course.members.all[0].instance_id is None  # static members there are none
     run = simulation("share", partitions=2, members=[{"member_id": f"c{i}"} for i in range(4)])
     run.run()
-    coordinator = run.events.clients.coordinator
+    coordinator = run.clients.coordinator
     assert sorted(len(partitions) for partitions in coordinator.assigned.values()) == [1, 1, 1, 1]
 
 
@@ -38,7 +38,7 @@ def test_new_partitions_are_assigned_once_the_share_coordinator_has_their_state(
     added = event(10_000, "partitions_added", topic_name="t", partitions_count=8)
     run = stable("share", added)
     run.run(until_ms=10_000)
-    coordinator = run.events.clients.coordinator
+    coordinator = run.clients.coordinator
     assert (coordinator.initialized.tolist(), run.course.rebalances) == ([6], [])
     run.run()
     assert coordinator.initialized.tolist() == [8]

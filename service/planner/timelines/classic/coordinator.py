@@ -23,7 +23,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.model import NONE, Group, Int32s, Ragged, distinct, ranks_of
@@ -123,7 +122,7 @@ class ClassicCoordinator:
             detail += (
                 f"at {self.clock.now} ms (INCONSISTENT_GROUP_PROTOCOL). A change of assignor must end before the next one begins."
             )
-            raise InvalidQuestion(detail, "events", self.course.cause or 0)
+            raise self.course.fault(detail)
         old = self.present.with_instance(member.instance_id)
         if old is not None:
             self._replace(old, member, starts=starts)

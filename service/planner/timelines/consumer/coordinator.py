@@ -19,7 +19,6 @@ from typing import Final, Protocol
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import since
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
@@ -170,7 +169,7 @@ class ConsumerCoordinator:
         if old.protocol == self.course.protocol and not self.members.columns.away[old.number]:
             detail = f"Static member {member.member_id} with instance id {member.instance_id} cannot join the group because the "
             detail += f"instance id is owned by {old.member_id} member (UNRELEASED_INSTANCE_ID)."
-            raise InvalidQuestion(detail, "events", self.course.cause or 0)
+            raise self.course.fault(detail)
         del self.present[old.number]
         self.present[member.number] = member
         self.forget_session(old)
@@ -292,19 +291,22 @@ class ConsumerCoordinator:
         """Compute the target assignment: TargetAssignmentBuilder.build."""
         self.view = view = self.course.topology.view(self.course.topology.newest())
         numbers = self.present.numbers()
-        before = self.course.groups.claiming(numbers, view, self.target)
+        self.rows = rows = self._run(current, numbers, self.course.groups.claiming(numbers, view, self.target))
+        self.slots = {number: slot for slot, number in enumerate(numbers.tolist())}
+        self.target = np.full(len(self.target), NONE, np.int32)
+        self.target[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
+        self._enter(RECONCILING)
+        self._divide_work(numbers)
+
+    def _run(self, current: TimelineRebalance, numbers: Int32s, before: Group) -> Ragged:
+        """Ragged member → partitions of the view, what the assignor gives to these members. before : what they have"""
         assignor = self._preferred(numbers)
         assignment: Assignment = assignor.run(before)
         self.course.describe(current, before, assignment, assignor)
         self.course.explain(current, before, assignment, assignor)
         current.epoch = self.target_epoch = self.epoch
         self.since_ms, self._assigned_at = max(self.changed_ms, self.ready_ms()), self.clock.now
-        self.slots = {number: slot for slot, number in enumerate(numbers.tolist())}
-        self.rows = assignment.rows
-        self.target = np.full(len(self.target), NONE, np.int32)
-        self.target[view.to_world[assignment.rows.values]] = numbers[assignment.rows.row_of_each_value()]
-        self._enter(RECONCILING)
-        self._divide_work(numbers)
+        return assignment.rows
 
     def _preferred(self, numbers: Int32s) -> Assignor:
         """The assignor that members of the consumer protocol ask for; the last one if none does, as all are classic."""

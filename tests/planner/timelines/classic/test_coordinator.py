@@ -43,7 +43,7 @@ def test_who_does_not_poll_in_time_is_removed_and_comes_back_with_a_new_id() -> 
 
 def test_a_leader_that_goes_is_followed_by_the_next_of_the_hash_map() -> None:
     run = stable("classic", event(10_000, "member_leaves", member_id="c0"))
-    coordinator = run.events.clients.coordinator
+    coordinator = run.clients.coordinator
     assert coordinator.leader == 0
     run.run()
     order = coordinator.member_order().tolist()

@@ -16,7 +16,7 @@ POLL = 1_600
 
 def paces(poll: int) -> Paces:
     """Three members that poll at 0, 100 and 200 ms of each interval, of which the last reads a partition."""
-    members, ledger = Members(), Ledger.of(2, None, logs=False)
+    members, ledger = Members(), Ledger(2, None, logs=False)
     for i in range(3):
         members.start(0, member(f"c{i}", assignors=COOPERATIVE if i == 1 else RANGE), (0,))
     members.columns.phase[:3] = 0, 1, 2

@@ -43,7 +43,7 @@ def test_revoking_waits_for_polls_and_a_member_that_is_too_slow_is_fenced() -> N
     """It holds what it is to revoke until then, and joins again with its next heartbeat."""
     stall = event(9_500, "member_stalls", member_id="c2", for_ms=10_000)
     run = stable("consumer", stall, JOINS, timing={"rebalance_timeout_ms": 10_000, "poll_interval_ms": 4_000})
-    coordinator = run.events.clients.coordinator
+    coordinator = run.clients.coordinator
     run.run(until_ms=20_000)
     assert (coordinator.holder == 2).sum() == 2
     run.run()
