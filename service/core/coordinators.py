@@ -17,10 +17,6 @@ from service.core.jvm.hashing import string_hash_code
 DEFAULT_PARTITIONS_COUNT: Final = 50
 """Default of offsets.topic.num.partitions and of the settings of the other two topics."""
 
-GROUP_TOPIC: Final = "__consumer_offsets"
-TRANSACTION_TOPIC: Final = "__transaction_state"
-SHARE_TOPIC: Final = "__share_group_state"
-
 
 @dataclass(frozen=True)
 class Coordinator:
@@ -40,12 +36,12 @@ class Coordinator:
 
 def of_group(group_id: str, partitions_count: int = DEFAULT_PARTITIONS_COUNT) -> Coordinator:
     """The coordinator of a consumer, share or streams group."""
-    return _coordinator(GROUP_TOPIC, group_id, partitions_count)
+    return _coordinator("__consumer_offsets", group_id, partitions_count)
 
 
 def of_transaction(transactional_id: str, partitions_count: int = DEFAULT_PARTITIONS_COUNT) -> Coordinator:
     """The coordinator of a transactional producer."""
-    return _coordinator(TRANSACTION_TOPIC, transactional_id, partitions_count)
+    return _coordinator("__transaction_state", transactional_id, partitions_count)
 
 
 def of_share_partition(
@@ -55,7 +51,7 @@ def of_share_partition(
 
     topic_id : Kafka's Uuid as text, 22 characters of URL-safe base64
     """
-    return _coordinator(SHARE_TOPIC, f"{group_id}:{topic_id}:{partition}", partitions_count)
+    return _coordinator("__share_group_state", f"{group_id}:{topic_id}:{partition}", partitions_count)
 
 
 def _coordinator(topic_name: str, key: str, partitions_count: int) -> Coordinator:

@@ -80,14 +80,11 @@ class UnknownStrategy(InvalidQuestion):
 class LimitExceeded(InvalidQuestion):
     """The question is larger than this installation allows.
 
-    limit : the setting's name (``MAX_KEYS``); its value is ``allowed``, and ``requested`` is what the request needs.
+    limit : the setting's name (``MAX_KEYS``); allowed : its value; requested : what the request needs
     """
 
     def __init__(self, limit: str, allowed: int, requested: int, what: str, *field: str | int) -> None:
         super().__init__(f"{requested} {what} exceed the limit {limit} = {allowed}.", *field)
-        self.limit = limit
-        self.allowed = allowed
-        self.requested = requested
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from service.core.frozen import frozen
 from service.core.kernels import brief_kernel, kernel
 from service.core.model import NONE, Bools, Cluster, Float64s, Group, Int32s, Int64s, Ragged, distinct
 
-# How evenly a placement loads brokers and racks: what every answer, page and judge says about the load of one.
-
 # How much of what is read lies on the reader's rack, and how much crosses zones.
 #
 # *An assignment*: a member reads a partition on its own rack if one of the replicas is there: consumers with ``client.rack``
@@ -95,9 +93,10 @@ def zone_traffic(group: Group, owners: Ragged) -> ZoneTraffic | None:
     partitions, readers = partitions[known], readers[known]
     near = _near(racks, partitions, readers, len(group.rack_ids))
     share = 1 / owners.lengths()[partitions]
-    if weights is not None:
-        return _measured(near, weights[partitions] * share, share)
-    return ZoneTraffic(_share(near, share), None)
+    if weights is None:
+        return ZoneTraffic(_share(near, share), None)
+    read = weights[partitions] * share
+    return ZoneTraffic(_share(near, read if read.any() else share), float(read[~near].sum()))
 
 
 def placed_traffic(cluster: Cluster, placement: Ragged, rates: Float64s | None) -> ZoneTraffic | None:
@@ -136,11 +135,6 @@ def _racks_of_each(offsets: Int32s, racks: Int32s, count: int) -> Int32s:
                 seen[racks[i]] = partition
                 found[partition] += 1
     return found
-
-
-def _measured(near: Bools, weights: Float64s, shares: Float64s) -> ZoneTraffic:
-    has_weight = bool(weights.any())
-    return ZoneTraffic(_share(near, weights if has_weight else shares), float(weights[~near].sum()))
 
 
 def _share(near: Bools, weights: Float64s) -> float | None:
@@ -251,6 +245,8 @@ def occurrences(indices: Int32s, holders: int) -> Int64s:
     return counts
 
 
+# How evenly a placement loads brokers and racks: what every answer, page and judge says about the load of one.
+
 COUNTS = ("replicas", "leaders")
 
 
@@ -280,25 +276,17 @@ class Load:
         return spread(self.totals[measure][self.counted])
 
 
-def load_of(
-    cluster: Cluster, placement: Ragged, counted: Bools | None = None, weights: Mapping[str, Int64s | Float64s] | None = None
-) -> Load:
-    """What each broker has.
+def load_of(cluster: Cluster, placement: Ragged, counted: Bools | None = None) -> Load:
+    """How many replicas and leaders each broker has.
 
     placement : Ragged partition → brokers, the leader first, NONE for one that the cluster does not have
     counted : bool[brokers], those whose evenness counts; default: all
-    weights : measure → int64[partitions] or float64[partitions], what each replica of a partition adds to it
     """
     first = placement.values[placement.offsets[:-1][placement.lengths() > 0]]
-    totals: dict[str, Int64s | Float64s] = {
+    totals = {
         name: np.bincount(brokers[brokers != NONE], minlength=len(cluster)).astype(np.int64)
         for name, brokers in zip(COUNTS, (placement.values, first), strict=True)
     }
-    if weights:
-        known, partitions = placement.values != NONE, placement.row_of_each_value()
-        for name, each in weights.items():
-            amounts = each[partitions[known]].astype(np.float64)
-            totals[name] = np.bincount(placement.values[known], amounts, len(cluster)).astype(np.float64, copy=False)
     return Load(totals, np.ones(len(cluster), np.bool_) if counted is None else counted)
 
 

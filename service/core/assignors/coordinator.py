@@ -8,13 +8,12 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.jvm.hashing import member_hash_codes, text_bytes, uuid_hash_codes
+from service.core.jvm.hashing import java_hash_codes, member_hash_codes, text_bytes, uuid_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, distinct, java_order, ranks_of
@@ -49,24 +48,13 @@ _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
 """The alphabet of URLs as that of ``binascii``; what is of the latter alone becomes wrong."""
 
 
-@dataclass(frozen=True)
-class TopicIds:
-    """The topics' Uuids, as hash tables and sorts see them.
-
-    hashes : int32[topics]   Uuid.hashCode()
-    ranks : int32[topics]    the place of each among all of them by Uuid.compareTo, which compares signed halves
-    """
-
-    hashes: Int32s
-    ranks: Int32s
-
-
 class TopicArrays(NamedTuple):
-    """Topics as a kernel gets them.
+    """Topics with their Uuids, as kernels, hash tables and sorts see them.
 
     first : int32[topics + 1]       the first partition of each topic
     topic_of : int32[partitions]    the topic of each partition
-    hashes, ranks : int32[topics]   see TopicIds
+    hashes : int32[topics]          Uuid.hashCode()
+    ranks : int32[topics]           the place of each Uuid among all of them by Uuid.compareTo, which compares signed halves
     """
 
     first: Int32s
@@ -74,15 +62,9 @@ class TopicArrays(NamedTuple):
     hashes: Int32s
     ranks: Int32s
 
-    @classmethod
-    def of(cls, topics: Topics, ids: TopicIds) -> "TopicArrays":
-        """The arrays of these topics."""
-        topic_of = topics.topic_of
-        return cls(topics.first, topic_of, ids.hashes, ids.ranks)
 
-
-def topic_ids(topics: Topics) -> TopicIds:
-    """The topics' ids; a topic without one gets the Uuid that its name stands for.
+def topic_arrays(topics: Topics) -> TopicArrays:
+    """The topics with their ids; a topic without one gets the Uuid that its name stands for.
 
     That is ``UUID.nameUUIDFromBytes(name.getBytes(UTF_8))`` of Java, an RFC 9562 UUID of version 3: the name alone decides it, so
     that a group's answer does not depend on which other topics are in the request. Kafka draws its ids at random.
@@ -105,7 +87,7 @@ def topic_ids(topics: Topics) -> TopicIds:
         if len(same):
             one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
             raise InvalidQuestion(f"Duplicate topic_id: the topics {one!r} and {other!r} have the same one.", "topics")
-    return TopicIds(uuid_hash_codes(most, least), ranks_of(order))
+    return TopicArrays(topics.first, topics.topic_of, uuid_hash_codes(most, least), ranks_of(order))
 
 
 def _name_uuid(name: str) -> bytes:
@@ -154,15 +136,11 @@ def member_order(group: Group) -> Int32s:
     return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], group.member_ids, learnt))]
 
 
-def topic_order(group: Group, member: int, hashes: Int32s) -> Int32s:
-    """int32[...], the topics that a member subscribes to, as its HashSet of names gives them; those that do not exist left out.
-
-    hashes : int32[topics]   ``java_hash_codes`` of all topic names, those that do not exist at the end
-    """
-    topics = group.subscriptions.row(member)
-    names = group.topic_names
-    ranks = _ranks(hashes[topics], names, topics)
-    topics = topics[iteration_order(hashes[topics], capacity=capacity_for_set(len(topics)), ranks=ranks)]
+def topic_order(group: Group, member: int) -> Int32s:
+    """int32[...], the topics that a member subscribes to, as its HashSet of names gives them, without those that do not exist."""
+    topics, names = group.subscriptions.row(member), group.topic_names
+    hashes = java_hash_codes(names)[topics]
+    topics = topics[iteration_order(hashes, capacity=capacity_for_set(len(topics)), ranks=_ranks(hashes, names, topics))]
     return topics[topics < len(group.topics)]
 
 

@@ -15,9 +15,9 @@ from service.core.model import Int32s
 
 RandomState = npt.NDArray[np.uint64]
 
-_MULTIPLIER = np.uint64(0x5DEECE66D)
-_ADDEND = np.uint64(0xB)
-_MASK = np.uint64((1 << 48) - 1)
+MULTIPLIER = np.uint64(0x5DEECE66D)
+ADDEND = np.uint64(0xB)
+MASK = np.uint64((1 << 48) - 1)
 
 
 def seeded(seed: int) -> RandomState:
@@ -25,13 +25,13 @@ def seeded(seed: int) -> RandomState:
 
     seed : any integer; its low 64 bits are Java's long, of which the generator keeps 48.
     """
-    return np.array([(seed ^ int(_MULTIPLIER)) & int(_MASK)], dtype=np.uint64)
+    return np.array([(seed ^ int(MULTIPLIER)) & int(MASK)], dtype=np.uint64)
 
 
 @inner_kernel
 def next_bits(state: RandomState, bits: int) -> np.int32:
     """Random.next(bits): the next 1 to 32 bits, as a Java int."""
-    state[0] = (state[0] * _MULTIPLIER + _ADDEND) & _MASK
+    state[0] = (state[0] * MULTIPLIER + ADDEND) & MASK
     return np.int32(state[0] >> np.uint64(48 - bits))
 
 

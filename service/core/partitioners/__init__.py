@@ -18,7 +18,6 @@ from service.core.partitioners.allocation import (
     allocate,
     by_hash,
     by_spark_hash,
-    by_token,
     by_wide_hash,
     check_options,
     ignoring_keys,
@@ -86,9 +85,7 @@ def _partitioner(
 def _run(hash_: Hash | None, sign: Sign | None) -> Callable[[Question, Partitioner], Answer]:
     if hash_ is None:
         return ignoring_keys
-    if sign is None:
-        return by_token
-    return by_wide_hash if hash_.bits > HASH_BITS else by_hash
+    return by_wide_hash if sign is None or hash_.bits > HASH_BITS else by_hash
 
 
 _JAVA, _JAVA_23, _JAVA_08, _SCALA = ("java", LATEST), ("java", "2.3.1"), ("java", "0.8.2.2"), ("scala", "0.8.2.2")

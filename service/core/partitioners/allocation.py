@@ -172,10 +172,10 @@ def by_hash(question: Question, partitioner: Partitioner) -> Answer:
 
 
 def by_wide_hash(question: Question, partitioner: Partitioner) -> Answer:
-    """The sign rule for hashes of more than 32 bits; there is always a key."""
+    """The sign rule for hashes of more than 32 bits, or the hashes themselves, which are tokens; there is always a key."""
     _check_null_rule(partitioner, _rows(question, None if question.keys.valid is None else ~question.keys.valid))
     hashes = cast("Hash", partitioner.hash).run(question.keys, question.key_format)
-    return Answer(cast("Sign", partitioner.sign).run(hashes, question.partitions_count))
+    return Answer(hashes if partitioner.sign is None else partitioner.sign.run(hashes, question.partitions_count))
 
 
 def by_spark_hash(question: Question, partitioner: Partitioner) -> Answer:
@@ -183,12 +183,6 @@ def by_spark_hash(question: Question, partitioner: Partitioner) -> Answer:
     rule = cast("HashingRule", partitioner.hashing_rule)
     hashes, _ = settle(rule, rule.hash.run(question.keys, question.key_format), question.keys)
     return Answer(rule.sign.run(hashes, question.partitions_count), hashes=hashes)
-
-
-def by_token(question: Question, partitioner: Partitioner) -> Answer:
-    """The hashes themselves."""
-    _check_null_rule(partitioner, _rows(question, None if question.keys.valid is None else ~question.keys.valid))
-    return Answer(cast("Hash", partitioner.hash).run(question.keys, question.key_format))
 
 
 def ignoring_keys(question: Question, partitioner: Partitioner) -> Answer:

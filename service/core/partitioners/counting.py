@@ -38,7 +38,7 @@ def _as_int32(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
-def among_available(question: Question, turns: Int64s) -> Int32s:
+def among_available(question: Question, turns: Int32s | Int64s) -> Int32s:
     """The partition of each turn, among the available ones in the metadata's order, or among all if none is available."""
     available = question.available_partitions
     if available is None or not len(available):

@@ -22,10 +22,6 @@ from service.core.partitioners.counting import among_available
 from service.core.partitioners.model import Answer, NullRule, Question
 
 
-def _random(question: Question) -> RandomState:
-    return seeded(question.random_seed or 0)
-
-
 def _drawn(question: Question, rows: Int64s, partitions: Int32s, *, sticky: bool, all_partitions: bool = False) -> Answer:
     """``nextInt(size)`` for each row, or once for all.
 
@@ -33,7 +29,8 @@ def _drawn(question: Question, rows: Int64s, partitions: Int32s, *, sticky: bool
     """
     available = None if all_partitions else question.available_partitions
     size = question.partitions_count if available is None or not len(available) else len(available)
-    draws = _ints_below(_random(question), 1 if sticky else len(rows), size)
+    alone = np.ones(1 if sticky else len(rows), np.bool_)
+    draws = _ints_below(seeded(question.random_seed or 0), alone, size, np.empty(0, np.int32), False)
     partitions[rows] = among_available(question, draws)
     return Answer(partitions)
 
@@ -49,22 +46,17 @@ def _librdkafka(question: Question, rows: Int64s, partitions: Int32s, *, sticky_
     alone = np.zeros(len(rows), np.bool_)
     if not sticky_keys:
         alone = np.ones(len(rows), np.bool_) if valid is None else valid[rows]
-    partitions[rows] = _again_if_leaderless(_random(question), alone, question.partitions_count, leaders, available is not None)
+    random = seeded(question.random_seed or 0)
+    partitions[rows] = _ints_below(random, alone, question.partitions_count, leaders, available is not None)
     return Answer(partitions)
 
 
 @kernel
-def _ints_below(random: RandomState, n: int, bound: int) -> Int64s:
-    """``nextInt(bound)``, n times: int64[n]."""
-    drawn = np.empty(n, np.int64)
-    for i in range(n):
-        drawn[i] = next_int_below(random, bound)
-    return drawn
+def _ints_below(random: RandomState, alone: Bools, bound: int, leaders: Int32s, some_lack: bool) -> Int32s:  # noqa: FBT001
+    """``nextInt(bound)`` for each record, and if ``some_lack`` a leader, once more for one that is not among ``leaders``.
 
-
-@kernel
-def _again_if_leaderless(random: RandomState, alone: Bools, bound: int, leaders: Int32s, some_lack: bool) -> Int32s:  # noqa: FBT001
-    """The loop. alone : bool[n], False for records that share one draw; leaders : int32[...], ascending. Returns int32[n]."""
+    alone : bool[n], False for records that share one draw; leaders : int32[...], ascending. Returns int32[n].
+    """
     drawn = np.empty(len(alone), np.int32)
     shared = np.int32(-1)
     for i in range(len(alone)):
@@ -94,7 +86,7 @@ def _positive_ints(random: RandomState, n: int) -> Int64s:
 def _random_values(question: Question, n: int) -> Int64s:
     """The first n values of randomPartition(), from the question or drawn: int64[n]."""
     if question.random_values is None:
-        return _positive_ints(_random(question), n)
+        return _positive_ints(seeded(question.random_seed or 0), n)
     if question.random_seed is not None:
         raise InvalidQuestion("random_seed has no effect together with random_values.", "random_seed")
     return question.random_values[:n].astype(np.int64)
@@ -108,7 +100,7 @@ def _used_up(question: Question, needed: int) -> None:
 
 def _kip_794(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
     """One random partition for all: KIP-794 with a batch that never fills."""
-    partitions[rows] = among_available(question, _positive_ints(_random(question), 1))
+    partitions[rows] = among_available(question, _positive_ints(seeded(question.random_seed or 0), 1))
     return Answer(partitions)
 
 

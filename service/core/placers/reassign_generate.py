@@ -11,7 +11,7 @@ import numpy as np
 
 from service.core.budget import check_time
 from service.core.errors import AdminOperation, KafkaError
-from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
+from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, java_order
@@ -79,7 +79,7 @@ def propose(
     InvalidReplicationFactor.
     """
     _refuse_repeats("Broker list", broker_list.tolist(), broker_list)
-    _refuse_repeats("List of topics to reassign", topics_to_move, _hashes(topics_to_move))
+    _refuse_repeats("List of topics to reassign", topics_to_move, java_hash_codes(topics_to_move))
     for name in topics_to_move:
         if name not in current:
             raise UnknownTopicOrPartition(f"Topic {name} not found.")
@@ -92,10 +92,6 @@ def propose(
         placements[name] = brokers[striped.place(usable, request, random)]
     names = tuple(topics_to_move[i] for i in java_order(topics_to_move))
     return Proposal(names, tuple(placements[name] for name in names))
-
-
-def _hashes(names: Sequence[str]) -> Int32s:
-    return np.array([string_hash_code(name) for name in names], np.int32)
 
 
 def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
@@ -135,7 +131,7 @@ def _in_placing_order(topics_to_move: Sequence[str], current: dict[str, CurrentT
     The described topics stand in a hash map, copied into a second one of their number; their partitions go from it into a
     third one, by whose order the topics enter a fourth (by computeIfAbsent), by whose order they are placed.
     """
-    hashes = _hashes(topics_to_move)
+    hashes = java_hash_codes(topics_to_move)
     described = iteration_order(hashes)
     copied = described[iteration_order(hashes[described], capacity=len(described))]
     counts = [len(current[topics_to_move[i]].partition_ids) for i in copied]

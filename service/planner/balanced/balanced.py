@@ -26,7 +26,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.assignors.coordinator import topic_ids
+from service.core.assignors.coordinator import topic_arrays
 from service.core.budget import reserve_in_turn
 from service.core.certificate import Certificate, Objective
 from service.core.errors import InvalidQuestion
@@ -352,7 +352,7 @@ def _trade_off(group: Group, assignment: Assignment) -> TradeOff:
 
 def assign_by_topic_id(group: Group, max_moves: int | None = None, glance: Glance | None = None) -> Assignment:
     """``balanced.assign``, with the topics in the order of their ids (Uuid.compareTo)."""
-    ranks = topic_ids(group.topics).ranks
+    ranks = topic_arrays(group.topics).ranks
     if (np.diff(ranks) > 0).all():
         return assign(group, max_moves, glance)
     count = group.topics.partitions_count

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors.coordinator import member_order, topic_ids
+from service.core.assignors.coordinator import member_order, topic_arrays
 from service.core.assignors.share.share_out import owned_entries
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from tests.support.groups import group_of
@@ -20,7 +20,7 @@ def entries(partition_ids):
     owned = [{"topic_name": "t", "partition_ids": partition_ids}]
     topics = [{"topic_name": "t", "partitions_count": PARTITIONS}]
     group = group_of({"topics": topics, "members": [{"member_id": "m", "topic_names": ["t"], "owned_partitions": owned}]})
-    return owned_entries(group, member_order(group), topic_ids(group.topics), np.zeros(1, np.int32))[1].tolist()
+    return owned_entries(member_order(group), np.zeros(1, np.int32), topic_arrays(group.topics), group.owned.arrays())[1].tolist()
 
 
 @given(st.sampled_from((1, 16, 64, 128)).flatmap(lambda step: st.lists(st.integers(0, 99).map(step.__mul__), unique=True)))
@@ -40,14 +40,15 @@ def test_a_topic_s_partitions_need_not_stand_together(topics_count, step, data):
     topics = [{"topic_name": f"t{topic:02}", "partitions_count": 40 * step + 1} for topic in range(topics_count)]
     had = [{"topic_name": f"t{topic:02}", "partition_ids": [i]} for topic, i in owned]
     group = group_of({"topics": topics, "members": [{"member_id": "m", "owned_partitions": had}]})
-    ids = topic_ids(group.topics)
+    table = topic_arrays(group.topics)
     entered = np.array(list(dict.fromkeys(topic for topic, _ in owned)), np.int32)
     expected = []
-    for topic in entered[iteration_order(ids.hashes[entered], ranks=ids.ranks[entered])].tolist():
+    for topic in entered[iteration_order(table.hashes[entered], ranks=table.ranks[entered])].tolist():
         of_topic = np.array([i for of, i in owned if of == topic], np.int32)
         order = iteration_order(of_topic, capacity=capacity_for_set(len(of_topic)), ranks=of_topic)
         expected += (group.topics.first[topic] + of_topic[order]).tolist()
-    assert owned_entries(group, member_order(group), ids, np.arange(topics_count, dtype=np.int32))[1].tolist() == expected
+    every = np.arange(topics_count, dtype=np.int32)
+    assert owned_entries(member_order(group), every, table, group.owned.arrays())[1].tolist() == expected
 
 
 @pytest.mark.parametrize("count", [8, 9, 12, 13, 24, 32, 33])

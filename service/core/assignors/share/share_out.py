@@ -13,28 +13,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.assignors.coordinator import TopicArrays, TopicIds, is_ascending, target_order
+from service.core.assignors.coordinator import TopicArrays, is_ascending, target_order
 from service.core.jvm.ordering import DEFAULT_CAPACITY, first_of_set, hash_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Group, Int32s, RaggedArrays
+from service.core.model import NONE, Bools, Int32s, RaggedArrays
 from service.core.ragged import grouped_arrays, put
 
 
-def owned_entries(group: Group, order: Int32s, ids: TopicIds, topics: Int32s) -> tuple[Int32s, Int32s]:
-    """int32[members + 1], int32[...]: what the member of each number owns of ``topics``, as Kafka comes by it."""
-    return _owned_in_order(order, topics, TopicArrays.of(group.topics, ids), group.owned.arrays())
-
-
 @kernel
-def _owned_in_order(order: Int32s, topics: Int32s, table: TopicArrays, owned: RaggedArrays) -> tuple[Int32s, Int32s]:
-    """What ``owned_entries`` gives."""
+def owned_entries(order: Int32s, topics: Int32s, table: TopicArrays, owned: RaggedArrays) -> tuple[Int32s, Int32s]:
+    """What members own of ``topics``, as Kafka comes by it: the number of each owner, ascending, and the partition.
+
+    order : int32[members], the member of each number; owned : member → partitions, also those that do not exist
+    Returns int32[entries] each.
+    """
     existing, topic_of = table.first[-1], table.topic_of
     is_target = np.zeros(len(table.hashes), np.bool_)
     is_target[topics] = True
     all_topics = len(topics) == len(is_target)
     place = np.full(len(table.hashes), NONE, np.int32)
     last_number = np.full(existing, NONE, np.int32)
-    entry_of = np.zeros(len(order) + 1, np.int32)
+    numbers = np.empty(len(owned.values), np.int32)
     entries = np.empty(len(owned.values), np.int32)
     end = 0
     for number in range(len(order)):
@@ -50,9 +49,9 @@ def _owned_in_order(order: Int32s, topics: Int32s, table: TopicArrays, owned: Ra
             row = entries[end:stop]
         if len(row) > 1:
             row = target_order(row, table, place)
-        end = put(row, entries, end)
-        entry_of[number + 1] = end
-    return entry_of, entries[:end]
+        start, end = end, put(row, entries, end)
+        numbers[start:end] = number
+    return numbers[:end], entries[:end]
 
 
 class _Members(NamedTuple):

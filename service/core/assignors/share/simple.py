@@ -29,20 +29,19 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.coordinator import (
-    TopicIds,
+    TopicArrays,
     changes,
     is_homogeneous,
     member_order,
     partition_beyond_the_end,
-    topic_ids,
+    topic_arrays,
     topic_order,
 )
 from service.core.assignors.share.share_out import by_spread, owned_entries, rows_of, share_out
 from service.core.errors import InvalidQuestion
-from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order, order_in_large_table, table_length
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped_arrays, put
 
 # The simple assignor where members subscribe to different topics: each topic is shared out by itself (share_out.py).
@@ -51,37 +50,31 @@ from service.core.ragged import grouped_arrays, put
 # release since 4.2.0).
 
 
-def assign_unlike(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
+def assign_unlike(group: Group, order: Int32s, table: TopicArrays) -> Assignment:
     """Ragged member → partitions, in no particular order; topic by topic, a partition's number is its id.
 
-    order, ids : ``member_order`` and ``topic_ids`` of the group
+    order, table : ``member_order`` and ``topic_arrays`` of the group
     """
-    topics = group.topics
     subscribers = topic_subscribers(group, order)
     if not len(subscribers.values):  # without any topic to share out, Kafka keeps nothing of what no member subscribes to either
         return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
-    entry_of, entries = owned_entries(group, order, ids, np.arange(len(topics), dtype=np.int32))
-    return Assignment(
-        Ragged(*_share_out_by_topic(order, topics.first, subscribers.offsets, subscribers.values, entry_of, entries))
-    )
+    entries = owned_entries(order, np.arange(len(group.topics), dtype=np.int32), table, group.owned.arrays())
+    return Assignment(Ragged(*_share_out_by_topic(order, table.first, subscribers.offsets, subscribers.values, *entries)))
 
 
 @kernel
 def _share_out_by_topic(
-    order: Int32s, first: Int32s, subscribers_of: Int32s, subscribers: Int32s, entry_of: Int32s, entries: Int32s
+    order: Int32s, first: Int32s, subscribers_of: Int32s, subscribers: Int32s, entry_numbers: Int32s, entries: Int32s
 ) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions.
 
     order : int32[members]   the member of each number
     first : int32[topics + 1]
     subscribers_of, subscribers : topic → numbers of its subscribers, ascending
-    entry_of, entries : number → partitions, in Java's order
+    entry_numbers, entries : as ``owned_entries`` gives them
     """
     members, topics = len(order), len(first) - 1
     # Topic → its entries, numbers ascending, each number's in Java's order.
-    numbers_of_entries = np.empty(len(entries), np.int32)
-    for number in range(members):
-        numbers_of_entries[entry_of[number] : entry_of[number + 1]] = number
     topic_of_entry = (np.searchsorted(first, entries, side="right") - 1).astype(np.int32)
     in_topic_of, in_topic = grouped_arrays(topic_of_entry, topics)
 
@@ -99,15 +92,15 @@ def _share_out_by_topic(
         base = first[topic]
         subscribers_of_topic = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
         if len(subscribers_of_topic) == 0:
-            put(numbers_of_entries[mine], numbers, end)
+            put(entry_numbers[mine], numbers, end)
             end = put(entries[mine], partitions, end)
             continue
         ids = np.arange(first[topic + 1] - base, dtype=np.int32)
         stays, given_numbers, given = share_out(
-            subscribers_of_topic, numbers_of_entries[mine], entries[mine] - base, by_spread(ids), ids, scratch, base
+            subscribers_of_topic, entry_numbers[mine], entries[mine] - base, by_spread(ids), ids, scratch, base
         )
         kept = mine[stays]
-        put(numbers_of_entries[kept], numbers, end)
+        put(entry_numbers[kept], numbers, end)
         end = put(entries[kept], partitions, end)
         put(given_numbers, numbers, end)
         end = put(given + base, partitions, end)
@@ -124,17 +117,16 @@ def _share_out_by_topic(
 # release since 4.2.0).
 
 
-def assign_alike(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
+def assign_alike(group: Group, order: Int32s, table: TopicArrays) -> Assignment:
     """Ragged member → partitions, in no particular order; partitions are numbered as the HashMap of all partitions gives them.
 
-    order, ids : ``member_order`` and ``topic_ids`` of the group
+    order, table : ``member_order`` and ``topic_arrays`` of the group
     """
-    targets = _targets(group, order)
-    entry_of, entries = owned_entries(group, order, ids, targets)
-    hashes = _topic_id_partition_hashes(group, ids)
-    partitions = _hash_map_order(_entry_ranks(group.topics.first, targets, entries), hashes)
-    members = np.arange(len(group), dtype=np.int32)
-    return Assignment(Ragged(*_share_out_together(order, members, RaggedArrays(entry_of, entries), partitions, hashes)))
+    targets = topic_order(group, int(order[0]))
+    entry_numbers, entries = owned_entries(order, targets, table, group.owned.arrays())
+    hashes = _topic_id_partition_hashes(table)
+    partitions = _hash_map_order(_entry_ranks(table.first, targets, entries), hashes)
+    return Assignment(Ragged(*_share_out_together(order, entry_numbers, entries, partitions, hashes)))
 
 
 def _hash_map_order(ranks: Int32s, hashes: Int32s) -> Int32s:
@@ -152,13 +144,14 @@ def order_is_certain(group: Group) -> bool:
 
     group : all members, and there are some, subscribe to the same names
     """
-    if not _equal_hashes(group):
+    table = topic_arrays(group.topics)
+    if not _equal_hashes(table):
         return True
-    order, ids = member_order(group), topic_ids(group.topics)
-    targets = _targets(group, order)
-    _, keys = owned_entries(group, order, ids, targets)
-    partitions = _entered(_entry_ranks(group.topics.first, targets, keys))
-    hashes = _topic_id_partition_hashes(group, ids)
+    order = member_order(group)
+    targets = topic_order(group, int(order[0]))
+    _, keys = owned_entries(order, targets, table, group.owned.arrays())
+    partitions = _entered(_entry_ranks(table.first, targets, keys))
+    hashes = _topic_id_partition_hashes(table)
     sets = [(hashes[partitions], _capacity_for(len(partitions)))]
     sets += [
         (hashes[row[row < group.topics.partitions_count]], DEFAULT_CAPACITY) for row in map(group.owned.row, range(len(group)))
@@ -166,11 +159,11 @@ def order_is_certain(group: Group) -> bool:
     return not any(_order_is_undefined(*one) for one in sets)
 
 
-def _equal_hashes(group: Group) -> bool:
+def _equal_hashes(table: TopicArrays) -> bool:
     """May two partitions of different topics have the same hash? A topic's are consecutive numbers."""
-    starts = topic_ids(group.topics).hashes.astype(np.int64) * 31 % 2**32
+    starts = table.hashes.astype(np.int64) * 31 % 2**32
     by_start = np.argsort(starts)
-    starts, counts = starts[by_start], group.topics.partitions_counts()[by_start]
+    starts, counts = starts[by_start], np.diff(table.first)[by_start]
     return bool(len(starts) > 1 and np.any(starts + counts > np.append(starts[1:], starts[0] + 2**32)))
 
 
@@ -195,16 +188,10 @@ def _capacity_for(size: int) -> int:
     return int(np.float32(size + 1) / np.float32(0.75) + np.float32(1.0))
 
 
-def _targets(group: Group, order: Int32s) -> Int32s:
-    """int32[...], the topics of a homogeneous group, in the first member's order."""
-    names = java_hash_codes(group.topic_names)
-    return topic_order(group, int(order[0]), names)
-
-
-def _topic_id_partition_hashes(group: Group, ids: TopicIds) -> Int32s:
+def _topic_id_partition_hashes(table: TopicArrays) -> Int32s:
     """int32[partitions], TopicIdPartition.hashCode() (the server's, a record) of each partition."""
-    first = group.topics.first
-    bases = np.uint32(31) * ids.hashes.view(np.uint32) - first[:-1].view(np.uint32)
+    first = table.first
+    bases = np.uint32(31) * table.hashes.view(np.uint32) - first[:-1].view(np.uint32)
     partitions = np.arange(first[-1], dtype=np.uint32)
     partitions += np.repeat(bases, np.diff(first))
     return partitions.view(np.int32)
@@ -237,17 +224,13 @@ def _entered(ranks: Int32s) -> Int32s:
 
 @kernel
 def _share_out_together(
-    order: Int32s, members: Int32s, owned: RaggedArrays, partitions: Int32s, hashes: Int32s
+    order: Int32s, entry_numbers: Int32s, entries: Int32s, partitions: Int32s, hashes: Int32s
 ) -> tuple[Int32s, Int32s]:
     """What each member gets, as offsets int32[members + 1] and partitions.
 
-    owned : number → partitions, in Java's order
-    The others are as for ``share_out``.
+    order : int32[members]   the member of each number; the others are as for ``share_out``
     """
-    entries = owned.values
-    entry_numbers = np.empty(len(entries), np.int32)
-    for number in range(len(members)):
-        entry_numbers[owned.offsets[number] : owned.offsets[number + 1]] = number
+    members = np.arange(len(order), dtype=np.int32)
     scratch = np.full((4, len(members)), NONE, np.int32)
     stays, numbers, given = share_out(members, entry_numbers, entries, partitions, hashes, scratch, 0)
     return rows_of(order, np.concatenate((entry_numbers[stays], numbers)), np.concatenate((entries[stays], given)))
@@ -266,15 +249,15 @@ def assign(group: Group) -> Assignment:
     """
     if len(group) == 0:
         return Assignment(Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
-    ids = topic_ids(group.topics)
+    table = topic_arrays(group.topics)
     order = member_order(group)
     homogeneously = is_homogeneous(group)
     subscribed = np.zeros(group.total_topics, np.bool_)
     subscribed[group.subscriptions.row(0) if homogeneously else group.subscriptions.values] = True
     _refuse_beyond_the_end(group, subscribed[: len(group.topics)])
     if homogeneously:
-        return assign_alike(group, order, ids)
-    return assign_unlike(group, order, ids)
+        return assign_alike(group, order, table)
+    return assign_unlike(group, order, table)
 
 
 def _refuse_beyond_the_end(group: Group, subscribed: Bools) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.jvm.random import JavaRandom, next_int_below
+from service.core.jvm.random import ADDEND, MASK, MULTIPLIER, JavaRandom, next_int_below
 from service.core.kernels import kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
@@ -20,11 +20,7 @@ TRIES: Final = 1 << 18
 """Seeds that are tried. It takes 10 ms if the placement is compared for few of them."""
 
 
-_MULTIPLIER: Final = 0x5DEECE66D
-_ADDEND: Final = 0xB
-_BITS: Final = 48
-_INVERSE: Final = np.uint64(pow(_MULTIPLIER, -1, 1 << _BITS))
-_MASK: Final = np.uint64((1 << _BITS) - 1)
+_INVERSE: Final = np.uint64(pow(int(MULTIPLIER), -1, int(MASK) + 1))
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -40,7 +36,7 @@ def find_seed(sequence: Sequence[tuple[int, int]], gives: Callable[[JavaRandom],
         number, state = _next_seed(bounds, values, number)
         if number < 0:
             return None
-        seed = int(state) ^ _MULTIPLIER
+        seed = int(state) ^ int(MULTIPLIER)
         if gives(JavaRandom(seed)):
             return seed
         number += 1
@@ -58,7 +54,7 @@ def _next_seed(bounds: Int32s, values: Int32s, number: int) -> tuple[int, np.uin
         # Java takes the high bits for a power of two, and the remainder for any other bound.
         bits = value * ((1 << 31) // wide) + choice if wide & (wide - 1) == 0 else value + wide * choice
         after = (np.uint64(bits) << np.uint64(17)) | (mixed >> np.uint64(47))
-        first = ((after - np.uint64(_ADDEND)) * _INVERSE) & _MASK  # the state before a nextInt that gives the value
+        first = ((after - ADDEND) * _INVERSE) & MASK  # the state before a nextInt that gives the value
         state[0] = first
         for j in range(len(bounds)):
             drawn = next_int_below(state, bounds[j])

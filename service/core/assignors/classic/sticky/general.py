@@ -45,7 +45,6 @@ class General:
     new_owners : int32[partitions]   the member that has each in the end, or NONE
     duplicates : int32[partitions]   the member that keeps it although it was given to another (or once more to the same), or
                                      NONE; empty if there is none
-    revoked : did a member have to revoke something (step 1)?
     passes, moves : (over the free partitions, over all)
     restored : was step 4 undone?
     """
@@ -54,7 +53,6 @@ class General:
     filled: Int32s
     new_owners: Int32s
     duplicates: Int32s
-    revoked: bool
     passes: tuple[int, int]
     moves: tuple[int, int]
     restored: bool
@@ -82,11 +80,11 @@ def solve(group: Group, claims: Claims, tolerance: int) -> General:
         if status == ENDLESS:
             raise _endless(group, state, at)
     duplicates = state.duplicates if has_duplicates else state.duplicates[:0]
-    return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
+    return General(kept, filled, state.new_owners, duplicates, passes, moves, restored)
 
 
 def _after_step_1(group: Group, claims: Claims, tolerance: int) -> tuple[State, Int32s, bool]:
-    """The group once members have what they keep; ``General.kept`` and ``General.revoked``."""
+    """The group once members have what they keep; ``General.kept``; and had a member to revoke something?"""
     topics, existing = group.topics, group.topics.partitions_count
     subscribers = topic_subscribers(group, claims.order)
     subscriber_members = claims.order[subscribers.values]

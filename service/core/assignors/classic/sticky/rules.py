@@ -23,7 +23,6 @@ from service.core.registry import Later
 claims = Later("service.core.assignors.classic.sticky.claims")
 constrained = Later("service.core.assignors.classic.sticky.constrained")
 former_claims = Later("service.core.assignors.classic.sticky.former_claims")
-former_constrained = Later("service.core.assignors.classic.sticky.former_claims")
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def _former(*, cooperative: bool) -> dict[str, Rules]:
 
     return {
         "3.4.1": rules(former_claims.read_claims_3_4, constrained.solve),
-        "2.8.2": rules(former_claims.read_claims_2_8, former_constrained.solve),
+        "2.8.2": rules(former_claims.read_claims_2_8, former_claims.solve),
         "2.4.1": rules(former_claims.read_claims_2_4, None, former_claims.warnings_2_4),
     }
 

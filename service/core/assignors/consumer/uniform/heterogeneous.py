@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.coordinator import TopicIds, member_order, partition_beyond_the_end, topic_ids
+from service.core.assignors.coordinator import TopicArrays, member_order, partition_beyond_the_end, topic_arrays
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.kernels import inner_kernel, kernel
@@ -81,21 +81,20 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
 def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, Int32s]:
     """The assignment; the members in order; the topics in order; topic → positions of its subscribers; kept, filled, moves."""
     topics = group.topics
-    ids = topic_ids(topics)
+    table = topic_arrays(topics)
     order = member_order(group)
     subscribers = topic_subscribers(group, order)
     counts, lengths = topics.partitions_counts(), subscribers.lengths()
     with np.errstate(divide="ignore", invalid="ignore"):
-        in_order = np.lexsort((ids.ranks, lengths, -(counts / lengths))).astype(np.int32)
+        in_order = np.lexsort((table.ranks, lengths, -(counts / lengths))).astype(np.int32)
     in_order = in_order[lengths[in_order] > 0]
-    _refuse_beyond_the_end(group, order, ids)
-    topic_of = topics.topic_of
+    _refuse_beyond_the_end(group, order, table)
     owners, loads, duplicate = _kept(
-        order, topics.first, topic_of,
+        order, topics.first, table.topic_of,
         group.subscriptions.offsets, group.subscriptions.values, group.owned.offsets, group.owned.values,
     )  # fmt: skip
     if duplicate != NONE:
-        topic = int(topic_of[duplicate])
+        topic = int(table.topic_of[duplicate])
         raise InvalidQuestion(
             f"More than one member owns partition {duplicate - topics.first[topic]} of {topics.names[topic]!r}, which no target "
             "assignment of a consumer group allows.",
@@ -107,7 +106,7 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
     return rows, order, in_order, subscribers, kept, len(rows.values) - kept, moves
 
 
-def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
+def _refuse_beyond_the_end(group: Group, order: Int32s, table: TopicArrays) -> None:
     """Raise KafkaAssignorFails if a member owns a partition beyond the end of a topic that it subscribes to.
 
     Kafka fails at the first one: members in order, the topics of a member's target assignment as a HashMap iterates over them,
@@ -123,7 +122,7 @@ def _refuse_beyond_the_end(group: Group, order: Int32s, ids: TopicIds) -> None:
         if not (partition_ids >= counts[topics]).any():
             continue
         owned_topics = np.array(list(dict.fromkeys(topics.tolist())), np.int32)
-        for topic in owned_topics[iteration_order(ids.hashes[owned_topics], ranks=ids.ranks[owned_topics])].tolist():
+        for topic in owned_topics[iteration_order(table.hashes[owned_topics], ranks=table.ranks[owned_topics])].tolist():
             of_topic = np.array(list(dict.fromkeys(partition_ids[topics == topic].tolist())), np.int32)
             in_set = of_topic[iteration_order(of_topic, capacity=capacity_for_set(len(of_topic)), ranks=of_topic)]
             beyond = in_set[in_set >= counts[topic]]

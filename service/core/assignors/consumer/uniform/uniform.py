@@ -17,11 +17,10 @@ from service.core.assignors.coordinator import (
     member_order,
     partition_beyond_the_end,
     target_order,
-    topic_ids,
+    topic_arrays,
     topic_order,
 )
 from service.core.errors import KafkaAssignorFails
-from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
@@ -59,11 +58,11 @@ def assign_alike(group: Group, *, extra_stays: bool = True) -> Assignment:
     topics = group.topics
     if len(group) == 0 or len(group.subscriptions.row(0)) == 0:
         return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
-    ids = topic_ids(topics)
+    table = topic_arrays(topics)
     order = member_order(group)
-    in_order = topic_order(group, int(order[0]), java_hash_codes(group.topic_names))
+    in_order = topic_order(group, int(order[0]))
     capacity = capacity_for_set(len(group.subscriptions.row(0)))
-    in_order = in_order[iteration_order(ids.hashes[in_order], capacity=capacity, ranks=ids.ranks[in_order])]
+    in_order = in_order[iteration_order(table.hashes[in_order], capacity=capacity, ranks=table.ranks[in_order])]
     subscribed = np.zeros(len(topics), np.bool_)
     subscribed[in_order] = True
     beyond = partition_beyond_the_end(group, subscribed)
@@ -73,7 +72,7 @@ def assign_alike(group: Group, *, extra_stays: bool = True) -> Assignment:
             f"{group.member_ids[member]!r} owns partition {partition_id} of {topics.names[topic]!r}, which has "
             f"{topics.partitions_counts()[topic]} (/members/{member}/owned_partitions)"
         )
-    table, owned = TopicArrays.of(topics, ids), group.owned.arrays()
+    owned = group.owned.arrays()
     owners, duplicate, plain = _owners(order, subscribed, table, owned)
     if duplicate != NONE:
         topic = int(table.topic_of[duplicate])
