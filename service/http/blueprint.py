@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask_smorest.utils import prepare_response, resolve_schema_instance
-from marshmallow import RAISE, Schema, ValidationError, missing
+from marshmallow import RAISE, Schema, ValidationError
 from marshmallow.experimental.context import Context
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
@@ -24,6 +24,7 @@ from service.http.authenticator import security_scheme
 from service.http.bodies import check_json, read_body
 from service.http.deciding import decide, of_query, request_budget
 from service.http.fields import INT32, INT64, QuerySchema, query_values
+from service.http.forms import Refused
 from service.http.json.codec import loads
 from service.http.media_types import JSON
 from service.http.memory import Overloaded
@@ -77,13 +78,13 @@ class Parser(FlaskParser):
 
     def handle_error(self, error: ValidationError, req: Request, schema: Schema, **kwargs: Any) -> NoReturn:
         """Raise the 422, in the contract's words."""
-        ((location, messages),) = error.messages_dict.items()
+        (messages,) = error.messages_dict.values()  # of the location, query or json
         problems.reword(messages, schema, error.data)
-        raise error_handlers.invalid(location, messages) from None
+        raise Refused(problems.of_messages(messages)) from None
 
     def load_querystring(self, req: Request, schema: Any) -> Any:
         """The query's parameters."""
-        return query_values(req.environ.get("QUERY_STRING", ""), schema) or missing
+        return query_values(req.environ.get("QUERY_STRING", ""), schema)
 
 
 class Blueprint(flask_smorest.Blueprint):
@@ -157,18 +158,16 @@ class Api(flask_smorest.Api):
         app = cast("Flask", self._app)
         app.register_error_handler(HTTPException, error_handlers.from_http_exception)
         app.register_error_handler(AllocatorError, error_handlers.from_allocator_error)
+        app.register_error_handler(Refused, error_handlers.from_refused)
         app.register_error_handler(Overloaded, error_handlers.from_overloaded)
         app.register_error_handler(Exception, error_handlers.from_exception)
 
     def _register_responses(self) -> None:
-        for status in http.HTTPStatus:
-            if status >= http.HTTPStatus.BAD_REQUEST:
-                response = {"description": status.phrase, "schema": self.ERROR_SCHEMA}
-                prepare_response(response, self.spec, error_handlers.MEDIA_TYPE)
-                self.spec.components.response(status.name, response, lazy=True)
-        default = {"description": "Any other problem", "schema": self.ERROR_SCHEMA}
-        prepare_response(default, self.spec, error_handlers.MEDIA_TYPE)
-        self.spec.components.response("DEFAULT_ERROR", default, lazy=True)
+        abouts = {status.name: status.phrase for status in http.HTTPStatus} | {"DEFAULT_ERROR": "Any other problem"}
+        for name, about in abouts.items():
+            response = {"description": about, "schema": self.ERROR_SCHEMA}
+            prepare_response(response, self.spec, error_handlers.MEDIA_TYPE)
+            self.spec.components.response(name, response, lazy=True)
 
     def _register_pagination_header(self) -> None:
         """No answer has pages; clients would get a class for them."""

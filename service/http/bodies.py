@@ -12,8 +12,9 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityToo
 
 from service.http.application import PROGRESS
 from service.http.deciding import request_budget, reserve
-from service.http.error_handlers import invalid
+from service.http.forms import Refused
 from service.http.json.limits import JsonRejected, character_bytes, scanned
+from service.http.problems import of_messages
 
 # How large an Arrow stream would be out of its compression, from its messages' metadata: a kilobyte may say it holds a terabyte.
 #
@@ -297,7 +298,7 @@ def check_json(text: bytes) -> int:
         messages: object = [str(rejected)]
         for part in reversed(rejected.field):
             messages = {part: messages}
-        raise invalid("json", messages) from None
+        raise Refused(of_messages(messages)) from None
     reserve(size + int(len(text) * max(COLUMN_BYTES, character_bytes(text))))
     return lines
 

@@ -17,11 +17,11 @@ from werkzeug.http import parse_options_header
 
 from service.core.budget import Budget, limited
 from service.http.application import PROGRESS, Progress, current_request
-from service.http.error_handlers import invalid
 from service.http.fields import QuerySchema
-from service.http.forms import PARAMETER, A, Form, Q, details_of
+from service.http.forms import PARAMETER, A, Form, Q, Refused, details_of
 from service.http.json.codec import dump_text, joined, without
 from service.http.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
+from service.http.problems import of_messages
 from service.http.tables import without_formulas, written, written_bytes
 
 
@@ -190,7 +190,7 @@ def of_query(name: str, form: Form[Q, A], schema: QuerySchema) -> Callable[[], R
         try:
             question = schema.read(current_request().environ.get("QUERY_STRING", ""))
         except ValidationError as error:
-            raise invalid("query", error.messages) from None
+            raise Refused(of_messages(error.messages)) from None
         return decide(name, form, question)
 
     return view

@@ -4,23 +4,17 @@ from typing import Any
 
 import werkzeug
 from flask import Response, current_app, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, ServiceUnavailable, UnprocessableEntity
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, ServiceUnavailable
 
 from service.core.budget import OutOfTime
 from service.core.errors import AllocatorError, PluginError
 from service.http.application import PROGRESS, RETRY_SECONDS
+from service.http.forms import Refused
 from service.http.json.codec import dumps
 from service.http.memory import Overloaded
-from service.http.problems import kebab, of_allocator_error, of_messages, problem
+from service.http.problems import kebab, of_allocator_error, problem
 
 MEDIA_TYPE = "application/problem+json"
-
-
-def invalid(location: str, messages: Any) -> UnprocessableEntity:
-    """A 422 for faults as Marshmallow nests them. location : ``json`` or ``query``"""
-    error = UnprocessableEntity()
-    error.data = {"messages": {location: messages}}  # type: ignore[attr-defined]  # as webargs does
-    return error
 
 
 def respond(document: dict[str, Any]) -> Response:
@@ -38,6 +32,11 @@ def from_allocator_error(error: AllocatorError) -> werkzeug.Response:
     return respond(of_allocator_error(error))
 
 
+def from_refused(error: Refused) -> Response:
+    """A question whose fields are not valid."""
+    return respond(error.problem)
+
+
 def from_overloaded(error: Overloaded) -> werkzeug.Response:
     """A request that is turned away."""
     request.environ[PROGRESS].app.metrics.rejected.labels("full").inc()
@@ -45,13 +44,9 @@ def from_overloaded(error: Overloaded) -> werkzeug.Response:
 
 
 def from_http_exception(error: HTTPException) -> werkzeug.Response:
-    """What Werkzeug and webargs abort with, headers such as ``Allow`` and ``Retry-After`` kept."""
+    """What Werkzeug aborts with, headers such as ``Allow`` and ``Retry-After`` kept."""
     response = error.get_response()
-    messages = getattr(error, "data", {}).get("messages")
-    if messages is None:
-        document = problem(error.code or 500, kebab(error.name.replace(" ", "-")), error.name, _detail(error))
-    else:  # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it
-        document = of_messages([*messages.values()])
+    document = problem(error.code or 500, kebab(error.name.replace(" ", "-")), error.name, _detail(error))
     response.data = dumps(document | _request_id())
     response.mimetype = MEDIA_TYPE
     return response

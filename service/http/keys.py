@@ -42,11 +42,9 @@ class KeyList(fields.List):
         self.in_batches = in_batches
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, pa.ChunkedArray):
-            return value
         if isinstance(value, Stream):
             return value if self.in_batches else value.table("key").column("key")
-        if not isinstance(value, list | pa.StringArray):
+        if not isinstance(value, list | pa.StringArray | pa.ChunkedArray):
             raise ValidationError("Not a list.")
         return value
 

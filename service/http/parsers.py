@@ -49,9 +49,7 @@ class StreamParser(Parser):
     def load_querystring(self, req: Request, schema: Schema) -> Any:
         """The query; beside a stream, only the parameters of its own schema."""
         values = super().load_querystring(req, schema)
-        if not req.is_json and isinstance(values, dict):
-            return {name: value for name, value in values.items() if name in schema.fields}
-        return values
+        return values if req.is_json else {name: value for name, value in values.items() if name in schema.fields}
 
 
 class ArrowBody:
