@@ -123,6 +123,7 @@ class Members:
         self.subscriptions: list[tuple[int, ...]] = []
         self.assignor_lists: list[tuple[Assignor, ...]] = []
         self._subscription_index: dict[tuple[int, ...], int] = {}
+        self._joined_topics: tuple[list[int], list[int]] = ([], [])
         self._taken: set[str] = set()
 
     def start(self, now_ms: int, member: Member, topics: tuple[int, ...]) -> None:
@@ -161,8 +162,11 @@ class Members:
         return self.subscriptions[int(self.columns.topics[number])]
 
     def joined_topics(self, numbers: Int32s) -> list[int]:
-        """The topics that these members said they subscribe to, ascending."""
-        return sorted({topic for code in distinct(self.columns.joined[numbers]).tolist() for topic in self.subscriptions[code]})
+        """The topics that these members said they subscribe to, ascending; the last list again for the same subscriptions."""
+        codes: list[int] = distinct(self.columns.joined[numbers]).tolist()
+        if codes != self._joined_topics[0]:
+            self._joined_topics = codes, sorted({topic for code in codes for topic in self.subscriptions[code]})
+        return self._joined_topics[1]
 
     def successor(self, member: Member, member_id: str | None, **changes: Any) -> Member:
         """A member's next incarnation, not started yet. member_id : drawn if None; changes : of its other fields"""

@@ -261,23 +261,23 @@ def _first_other_subscription(order: Int32s, subscribed_of: Int32s, subscribed: 
     Members without topics before that one go unnoticed.
     """
     reference = np.zeros(topics, np.bool_)
-    size = example = 0
+    example = subscribed[:0]
     for member in order:
-        start, stop = subscribed_of[member], subscribed_of[member + 1]
-        if size == 0:
-            for i in range(start, stop):
-                reference[subscribed[i]] = True
-            size, example = stop - start, start
+        of_member = subscribed[subscribed_of[member] : subscribed_of[member + 1]]
+        if len(example) == 0:
+            example = of_member
+            for topic in example:
+                reference[topic] = True
             continue
-        if stop - start != size:
+        if len(of_member) != len(example):
             return int(member), reference
         differ = 0  # most often all lists are one list, which a loop without a way out finds faster
-        for i in range(size):
-            differ += subscribed[start + i] != subscribed[example + i]
+        for i in range(len(example)):
+            differ += of_member[i] != example[i]
         if differ == 0:
             continue
-        for i in range(start, stop):
-            if not reference[subscribed[i]]:
+        for topic in of_member:
+            if not reference[topic]:
                 return int(member), reference
     return NONE, reference
 
