@@ -50,11 +50,13 @@ _STYLE: Final[Any] = {
     "axes.linewidth": 0.8,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.facecolor": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlelocation": "left",
     "axes.titlesize": 10,
     "axes.prop_cycle": cycler(color=COLORS),
+    "figure.facecolor": "none",
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "xtick.color": GRID,
@@ -176,6 +178,7 @@ def chart(draw: Callable[[Axes], Any], caption: str = "", *, height: float = 2.9
 def charts(draw: Callable[[Canvas], Any], caption: str = "", *, height: float = 2.9) -> Plot:
     """The same with several axes, which ``draw`` creates."""
     import matplotlib as mpl  # noqa: PLC0415 - takes half a second, which a refused source need not wait for
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 
     # Ids are unique in the page, hence a salt for each plot; equal input gives equal pages.
@@ -184,7 +187,8 @@ def charts(draw: Callable[[Canvas], Any], caption: str = "", *, height: float = 
         canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         draw(canvas)
         out = io.StringIO()
-        canvas.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        surface: Any = FigureCanvasSVG(canvas)
+        surface.print_svg(out, metadata={"Date": None, "Creator": None})  # savefig would draw twice
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
