@@ -84,6 +84,10 @@ def placements(cluster, topic):
     return {partition: list(about.replicas) for partition, about in sorted(described.partitions.items())}
 
 
+def leaders_of(admin, topic):
+    return {i: about.leader for i, about in admin.list_topics(topic, timeout=120).topics[topic].partitions.items()}
+
+
 def a_topic(cluster, name):
     """Ten partitions on the brokers 1 to 5, three replicas each on the three racks."""
     rows = [[1, 3, 5], [3, 5, 2], [5, 2, 4], [2, 4, 5], [4, 5, 1], [5, 1, 3], [3, 1, 5], [4, 2, 5], [1, 5, 4], [5, 3, 2]]
@@ -178,9 +182,10 @@ def test_leadership_leaves_a_demoted_broker_and_nothing_is_copied(client, cluste
         carry_out(cluster, batch["reassignment"])
         assert settled(cluster, topic, wanted) == wanted
         assert set(admin.elect_leaders(ElectionType.PREFERRED, elected).result(120).values()) == {None}
-        time.sleep(1)
-    described = admin.list_topics(topic, timeout=120).topics[topic].partitions
-    assert {partition: about.leader for partition, about in described.items()} == {i: row[0] for i, row in wanted.items()}
+        deadline, leaders = time.monotonic() + 120, {i: row[0] for i, row in wanted.items()}
+        while leaders_of(admin, topic) != leaders and time.monotonic() < deadline:
+            time.sleep(0.2)
+    assert leaders_of(admin, topic) == leaders
     assert all(row[-1] == 5 for row in wanted.values() if 5 in row)
     assert not traffic.failed
     assert traffic.sent <= traffic.read
