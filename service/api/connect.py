@@ -5,13 +5,12 @@ next request. As `text/csv` or an Arrow stream the answer is the table of what w
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, validate
 
-from service.clients.connect import TASK_BITS, LeaderState, Work, connector_of
+from service.clients.connect import TASK_ID, LeaderState, connector_of
 from service.core.kafka_versions import LATEST
 from service.decisions.connect import MAX_DELAY_MS, ConnectAnswer, ConnectorNames, ConnectQuestion, Rebalanced, answer
 from service.decisions.rows import columns
@@ -159,9 +158,6 @@ class ConnectAssignmentSchema(QuestionSchema):
     )
 
 
-TASK_ID = (1 << TASK_BITS) - 1
-
-
 class WorkerAssignmentSchema(AnswerSchema):
     """The assignment of one worker."""
 
@@ -237,65 +233,44 @@ class ConnectAssignmentAnswerSchema(AssignedSchema):
 
 def document(answer: ConnectAnswer) -> dict[str, Any]:
     """The answer, as ConnectAssignmentAnswerSchema has it."""
-    names, assignor, question = answer.names, answer.assignor, answer.question
+    names, assignor = answer.names, answer.assignor
     body: dict[str, Any] = {
         **assigned_by(answer.kafka_version, "connect", assignor),
         "conclusion": answer.conclusion,
-        "rounds": [
-            _round(names, each, is_cooperative=assignor.is_cooperative, explain=question.explain) for each in answer.rounds
-        ],
-        "workers": [{"member_id": member, **_work(names, work)} for member, work in answer.rounds[-1].held.items()],
+        "rounds": [_round(answer, each) for each in answer.rounds],
+        "workers": [{"member_id": member, **names.row(work)} for member, work in answer.rounds[-1].held.items()],
     }
     if assignor.is_cooperative:
         body["leader_states"] = [_state(names, *each) for each in answer.leader_states.items()]
     return body
 
 
-def _round(names: ConnectorNames, each: Rebalanced, *, is_cooperative: bool, explain: bool) -> dict[str, Any]:
+def _round(answer: ConnectAnswer, each: Rebalanced) -> dict[str, Any]:
     body: dict[str, Any] = {} if each.event is None else {"event": each.event}
     body |= {
         "at_ms": each.group.now_ms,
         "generation_id": each.group.generation_id,
         "leader_id": each.leader_id,
-        "assignments": [_assignment(names, each, member, is_cooperative=is_cooperative) for member in each.group.workers],
+        "assignments": answer.assignments(each),
         "delay_ms": each.answer.delay_ms,
         "follow_up_rebalance": each.revokes > 0,
-        "unassigned": _work(names, each.unassigned),
+        "unassigned": answer.names.row(each.unassigned),
         "worker_load": {
             "connectors": counts_document([len(work.connectors) for work in each.held.values()]),
             "tasks": counts_document([len(work.tasks) for work in each.held.values()]),
         },
     }
-    if explain:
+    if answer.question.explain:
         sets = each.answer.sets
         body["explanation"] = {
             "decision": each.answer.decision,
-            **{name: _work(names, getattr(sets, name)) for name in ("deleted", "created", "lost", "duplicated")},
+            **{name: answer.names.row(getattr(sets, name)) for name in ("deleted", "created", "lost", "duplicated")},
         }
     return body
 
 
-def _assignment(names: ConnectorNames, each: Rebalanced, member: str, *, is_cooperative: bool) -> dict[str, Any]:
-    body = {"member_id": member, **_work(names, each.answer.assigned[member].ascending())}
-    if is_cooperative:
-        revoked = _work(names, each.answer.revoked[member].ascending())
-        body |= {f"revoked_{kind}": value for kind, value in revoked.items()} | {"delay_ms": each.answer.delay_ms}
-    return body
-
-
-def _work(names: ConnectorNames, work: Work) -> dict[str, Any]:
-    """``{"connectors", "tasks"}``, in the order of the work."""
-    return {
-        "connectors": [names.connectors[connector] for connector in work.connectors],
-        "tasks": [
-            {"connector_name": names.connectors[connector], "task_ids": [task & TASK_ID for task in tasks]}
-            for connector, tasks in groupby(work.tasks, connector_of)
-        ],
-    }
-
-
 def _state(names: ConnectorNames, leader: str, state: LeaderState) -> dict[str, Any]:
-    work = {name: _work(names, getattr(state, name).ascending()) for name in ("previous_assignment", "previous_revocation")}
+    work = {name: names.row(getattr(state, name).ascending()) for name in ("previous_assignment", "previous_revocation")}
     return {"leader_id": leader, **vars(state), **work, "previous_members": sorted(state.previous_members)}
 
 

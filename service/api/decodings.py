@@ -16,6 +16,7 @@ from marshmallow import Schema, ValidationError, post_load, validate, validates_
 
 from service.api import decoded_records as records
 from service.api.decoded_records import json_lines, table
+from service.core.budget import current, reserve
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST, WITHOUT_SHARE_GROUPS
 from service.core.model import Keys
@@ -36,7 +37,7 @@ from service.http import fields
 from service.http.fields import Name, TopicName, short
 from service.http.forms import AnswerSchema, Form, Operation, topic_of_a_snapshot
 from service.http.json.rows import enclosed
-from service.http.lists import Array, Columns, budget
+from service.http.lists import Array, Columns
 from service.http.parsers import ArrowBody
 from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata, assignment_document, work_document
 from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
@@ -83,11 +84,11 @@ class RecordColumns(Columns):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, ArrowBody):
             table = value.table("key", "value")
-            budget().check("max_keys", len(table), "keys", "records")
+            current().check("max_keys", len(table), "keys", "records")
             return tuple(_bytes_column(table.column(name), name) for name in ("key", "value"))
         if isinstance(value, list):
-            budget().check("max_keys", len(value), "keys", "records")
-            budget().reserve(RECORD_BYTES * len(value))
+            current().check("max_keys", len(value), "keys", "records")
+            reserve(RECORD_BYTES * len(value))
         columns = super()._deserialize(value, attr, data, **kwargs)
         return tuple(_decoded(columns[name], name) for name in ("key_base64", "value_base64"))
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from marshmallow import Schema, post_load, validate
 
 from service.api.descriptions import MOST_TEXTS
+from service.core.budget import reserve
 from service.decisions.rows import columns
 from service.histories.answer import HistoryAnswer, HistoryQuestion, answer
 from service.histories.causes import WORDS
@@ -24,7 +25,7 @@ from service.histories.told import Told
 from service.http import fields
 from service.http.fields import Bool, Name
 from service.http.forms import AnswerSchema, Form, Operation
-from service.http.lists import Array, budget
+from service.http.lists import Array
 
 TEXT_BYTES: Final = 20
 """Memory for each byte of a text, with the events that are made of it and their JSON."""
@@ -46,7 +47,7 @@ class HistorySchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> HistoryQuestion:
         """The question."""
-        budget().reserve(TEXT_BYTES * sum(map(len, body["texts"])))
+        reserve(TEXT_BYTES * sum(map(len, body["texts"])))
         named = dict(enumerate(body.get("names", ())))
         texts = enumerate(body["texts"])
         sources = [HistorySource(named.get(i, f"text {i + 1}"), BytesIO(text.encode(errors="replace"))) for i, text in texts]

@@ -17,7 +17,7 @@ from service.core.partitioners import PARTITIONERS
 from service.decisions.keys import TEXTUAL
 from service.decisions.partitions import MAX_COUNTS, OF_KEY, PartitionsAnswer, PartitionsQuestion, answer
 from service.http import fields
-from service.http.fields import INT64, Bool, Int, QuerySchema, Subject, from_query
+from service.http.fields import BOOLEANS, INT64, Bool, Int, QuerySchema, Subject, from_query
 from service.http.forms import AnswerSchema, CountsSchema, ExplainSchema, Form, KafkaVersion, Operation, QuestionSchema
 from service.http.keys import KeyList, read_body
 from service.http.lists import Columns, Integers
@@ -129,7 +129,7 @@ def _json_value(key: str | None, key_format: str) -> Any:
     if key_format in INTEGERS:
         return from_query(key)
     if key_format == "boolean":
-        return {"true": True, "false": False}.get(key, key)
+        return BOOLEANS.get(key, key)
     if key in ("NaN", "Infinity", "-Infinity"):
         return key
     try:

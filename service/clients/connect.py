@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 # ``connector << TASK_BITS | task id``. So integers sort as ``String`` and ``ConnectorTaskId`` do.
 
 TASK_BITS: Final = 31
+TASK_ID: Final = (1 << TASK_BITS) - 1
 
 Items: TypeAlias = dict[int, None]
 """A java.util.LinkedHashSet of connectors or of tasks."""

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from service.clients.connect import TASK_BITS, Work, connector_of
 from service.conformance import shrinking
 from service.conformance.shrinking import Expected, failing, named_members
 from service.core.budget import Budget
 from service.core.documents import Json
 from service.core.errors import AllocatorError
-from service.decisions.connect import ConnectAnswer, ConnectorNames, ConnectQuestion, answer
+from service.decisions.connect import ConnectAnswer, ConnectQuestion, answer
 
 
 def connect_group(random: Random) -> Json:
@@ -65,9 +64,6 @@ def _change(random: Random, connectors: dict[str, int], workers: list[str], away
 PROTOCOL: Final = "connect"
 """What the names of these subjects begin with."""
 
-WORK: Final = {"connectors": "connector {}", "tasks": "task {1} of {0}"}
-"""The lists of a worker, and how one of their items is called."""
-
 VERBS: Final = {"": "goes to", "revoked_": "is revoked from"}
 """What the lists say, by the beginning of their names."""
 
@@ -97,7 +93,7 @@ class ConnectSubject:
             {
                 **row,
                 "workers": [
-                    {"member_id": member, **_listed(played.names, each.group.workers[member])}
+                    {"member_id": member, **played.names.row(each.group.workers[member])}
                     for member in (worker["member_id"] for worker in row["workers"])
                 ],
             }
@@ -111,17 +107,7 @@ class ConnectSubject:
             played = _answer(request)
         except AllocatorError:
             return None
-        rounds = []
-        for each in played.rounds:
-            rows = []
-            for member in each.group.workers:
-                row = {"member_id": member, **_listed(played.names, each.answer.assigned[member].ascending())}
-                if played.assignor.is_cooperative:
-                    row |= _listed(played.names, each.answer.revoked[member].ascending(), "revoked_")
-                    row["delay_ms"] = each.answer.delay_ms
-                rows.append(row)
-            rounds.append({"assignments": rows})
-        return Expected(rounds=rounds)
+        return Expected(rounds=[{"assignments": played.assignments(each)} for each in played.rounds])
 
     def recorded(self, answer: Json) -> Expected:
         """What Connect answered, as a vector has it."""
@@ -163,15 +149,6 @@ def _answer(request: Json) -> ConnectAnswer:
     return answer(ConnectQuestion(**{name: value for name, value in request.items() if name != "group_protocol"}), Budget())
 
 
-def _listed(names: ConnectorNames, work: Work, of: str = "") -> Json:
-    """The lists of a row. of : what their names begin with"""
-    tasks: dict[str, list[int]] = {}
-    for task in work.tasks:
-        tasks.setdefault(names.connectors[connector_of(task)], []).append(task & ((1 << TASK_BITS) - 1))
-    rows = [{"connector_name": name, "task_ids": ids} for name, ids in tasks.items()]
-    return {f"{of}connectors": [names.connectors[i] for i in work.connectors], f"{of}tasks": rows}
-
-
 def _fault(wanted: Json, got: Any) -> str | None:
     """What is wrong with one rebalance."""
     try:
@@ -193,9 +170,9 @@ def _told(assignments: Sequence[Json]) -> dict[str, tuple[str, ...]]:
     told: dict[str, tuple[str, ...]] = {}
     for row in assignments:
         for of, verb in VERBS.items():
-            items = [WORK["connectors"].format(repr(name)) for name in row.get(f"{of}connectors", ())]
+            items = [f"connector {name!r}" for name in row.get(f"{of}connectors", ())]
             for tasks in row.get(f"{of}tasks", ()):
-                items += [WORK["tasks"].format(repr(tasks["connector_name"]), int(task)) for task in tasks["task_ids"]]
+                items += [f"task {int(task)} of {tasks['connector_name']!r}" for task in tasks["task_ids"]]
             for item in items:
                 told[f"{item} {verb}"] = tuple(sorted((*told.get(f"{item} {verb}", ()), str(row["member_id"]))))
     return told

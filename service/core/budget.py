@@ -170,6 +170,11 @@ class limited:  # noqa: N801 - used as a function; as a generator it would take 
         _budget.reset(self._before)
 
 
+def current() -> Budget:
+    """What the work of this thread may take."""
+    return _budget.get()
+
+
 def check_time() -> None:
     """Raise what ends the work if its time is over. For loops in Python, every few milliseconds."""
     _budget.get().check_time()

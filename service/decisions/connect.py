@@ -2,11 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, Self
 
 import numpy as np
 
-from service.clients.connect import PROTOCOLS, TASK_BITS, ConnectAssignor, LeaderState, Reassignment, Round, Work, serialized
+from service.clients.connect import (
+    PROTOCOLS,
+    TASK_BITS,
+    TASK_ID,
+    ConnectAssignor,
+    LeaderState,
+    Reassignment,
+    Round,
+    Work,
+    connector_of,
+    serialized,
+)
 from service.core.budget import Budget, Figures
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import java_hash_codes
@@ -82,6 +94,16 @@ class ConnectorNames:
         ]
         return Work.of(connectors, tasks)
 
+    def row(self, work: Work) -> dict[str, Any]:
+        """``{"connectors", "tasks"}``, in the order of the work."""
+        return {
+            "connectors": [self.connectors[connector] for connector in work.connectors],
+            "tasks": [
+                {"connector_name": self.connectors[connector], "task_ids": [task & TASK_ID for task in tasks]}
+                for connector, tasks in groupby(work.tasks, connector_of)
+            ],
+        }
+
     def configured(self, rows: Sequence[Row]) -> Work:
         """The connectors and tasks of a round's ``connectors``."""
         counts = {self.indices[row["connector_name"]]: row["tasks_count"] for row in rows}
@@ -121,6 +143,17 @@ class ConnectAnswer:
     names: ConnectorNames
     rounds: list[Rebalanced]
     leader_states: dict[str, LeaderState]
+
+    def assignments(self, each: Rebalanced) -> list[Row]:
+        """What each worker is to start and to stop in a rebalance; workers in request order."""
+        rows: list[Row] = []
+        for member in each.group.workers:
+            row = {"member_id": member, **self.names.row(each.answer.assigned[member].ascending())}
+            if self.assignor.is_cooperative:
+                revoked = self.names.row(each.answer.revoked[member].ascending())
+                row |= {f"revoked_{kind}": value for kind, value in revoked.items()} | {"delay_ms": each.answer.delay_ms}
+            rows.append(row)
+        return rows
 
     @property
     def conclusion(self) -> str:

@@ -13,11 +13,11 @@ import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask_smorest.utils import prepare_response, resolve_schema_instance
 from marshmallow import RAISE, Schema, ValidationError
-from marshmallow.experimental.context import Context
 from webargs.flaskparser import FlaskParser
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from service import __version__
+from service.core.budget import limited
 from service.core.errors import AllocatorError
 from service.http import error_handlers, problems
 from service.http.authenticator import security_scheme
@@ -72,8 +72,8 @@ class Parser(FlaskParser):
             raise BadRequest(f"The body is not JSON: {error}") from None
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
-        """As webargs'. Fields with long lists look at the request's time."""
-        with Context(request_budget()):
+        """As webargs', within the limits of the request: fields with long lists look at its time."""
+        with limited(request_budget()):
             return super().parse(*args, **kwargs)
 
     def handle_error(self, error: ValidationError, req: Request, schema: Schema, **kwargs: Any) -> NoReturn:

@@ -92,13 +92,12 @@ _DIGITS: Final = re.compile(r"-?[0-9]{1,30}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{0,15}\.[0-9]{1,15}")
 
 
-def from_query(text: Any) -> Any:
+def from_query(text: str) -> Any:
     """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
-    if isinstance(text, str):
-        if _DIGITS.fullmatch(text):
-            return int(text)
-        if _DECIMAL.fullmatch(text):
-            return float(text)
+    if _DIGITS.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return float(text)
     return text
 
 

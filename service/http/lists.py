@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, validate
-from marshmallow.experimental.context import Context
 
-from service.core.budget import NO_LIMITS, Budget
+from service.core.budget import check_time, reserve
 from service.core.errors import MAX_ERRORS
 from service.decisions.rows import read_array
 from service.http.fields import Int, List, Name, Nested, faults_in
@@ -21,11 +20,6 @@ CHECKED_ELEMENTS, CHECKED_ROWS = 1_000, 16
 
 FEW: Final = 20
 """Rows up to which each is read by itself."""
-
-
-def budget() -> Budget:
-    """What the question whose body is being read may take. The parser sets it; without a parser nothing is limited."""
-    return Context[Budget].get(NO_LIMITS)
 
 
 def are_many(messages: Any) -> bool:
@@ -52,7 +46,7 @@ class Array(List):
         for start in range(0, len(value), checked):
             some = value[start : start + checked]
             if len(some) == checked:
-                budget().check_time()
+                check_time()
             if len(some) > FEW and isinstance(self.inner, Int | Name) and self.inner.are_plain(some):
                 elements += some
             else:
@@ -90,7 +84,7 @@ class FlatRows(Array):
         if not all(type(row) is dict and row.keys() == columns.keys() for row in rows):
             return False
         for name, field in columns.items():
-            budget().check_time()
+            check_time()
             column = [row[name] for row in rows]
             if not set(map(type, column)) <= {int, str}:
                 return False
@@ -143,8 +137,8 @@ class Columns(Array):
             if not are_many(faults):
                 yield from self._pieces(rows[half:], first + half, faults)
         else:
-            budget().check_time()
-            budget().reserve(ODD_BYTES)
+            check_time()
+            reserve(ODD_BYTES)
             try:
                 (row,) = super()._deserialize(rows, None, None)
             except ValidationError as error:

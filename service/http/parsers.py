@@ -10,6 +10,7 @@ from flask import Request
 from marshmallow import Schema
 from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
 
+from service.core.budget import check_time
 from service.core.errors import InvalidQuestion
 from service.http.application import PROGRESS
 from service.http.blueprint import Parser
@@ -17,7 +18,6 @@ from service.http.bodies import body_pieces, check_arrow, check_json, check_utf8
 from service.http.deciding import request_budget, reserve
 from service.http.fields import query_values
 from service.http.json.codec import loads
-from service.http.lists import budget
 from service.http.media_types import ARROW_STREAM, JSON, JSON_LINES
 
 
@@ -175,7 +175,7 @@ def read_lines(text: bytes) -> list[Any]:
 
 def _value(line: bytes, number: int) -> Any:
     if number % CHECKED_LINES == 0:
-        budget().check_time()
+        check_time()
     try:
         return loads(line)
     except ValueError as error:

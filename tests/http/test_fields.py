@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import pytest
 from marshmallow import Schema, ValidationError, fields, validate
-from marshmallow.experimental.context import Context
 
 from service.api import form_of
 from service.api.connect import ConnectAssignmentSchema
 from service.api.group_schemas import GroupAssignmentSchema
 from service.app import create_app
 from service.config import Settings
-from service.core.budget import Budget, OutOfTime
+from service.core.budget import Budget, OutOfTime, limited
 from service.core.errors import MAX_ERRORS
 from service.decisions.families import FAMILIES
 from service.http.fields import Int, Name, TopicName
@@ -194,7 +193,7 @@ def test_long_lists_are_read_as_short_ones(inner, odd, monkeypatch):
 def test_short_lists_of_objects_look_at_the_time_too():
     """A body of a thousand lists of 999 workers took half a minute without a look at the clock."""
     body = {"rounds": [{"workers": [{"member_id": "a"}] * CHECKED_ROWS}]}
-    with Context(Budget(seconds=0)), pytest.raises(OutOfTime):
+    with limited(Budget(seconds=0)), pytest.raises(OutOfTime):
         ConnectAssignmentSchema().load(body)
 
 
@@ -202,6 +201,6 @@ def test_a_row_that_is_read_by_itself_reserves_its_memory():
     """Floats hold no such weight exactly, so that Arrow leaves these rows to the schema."""
     sizes: list[int] = []
     topics = [{"topic_name": str(i), "partitions_count": 1, "partition_weights": [2**53 + 1]} for i in range(9)]
-    with Context(Budget(reserve=sizes.append)):
+    with limited(Budget(reserve=sizes.append)):
         GroupAssignmentSchema().load({"topics": topics, "members": []})
     assert sizes == [ODD_BYTES] * 9
