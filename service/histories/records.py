@@ -46,6 +46,7 @@ from service.wire.consumer_protocol import (
 )
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
+from service.wire.offsets_topic import MEMBER_STATES
 from service.wire.schemas import NO_UUID
 
 COMMIT, GROUP, EPOCH, PARTITIONS, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT, REGEX = 1, 2, 3, 4, 5, 6, 7, 8, 16
@@ -57,7 +58,6 @@ MISSING: Final = "its first records are missing, and with them perhaps members"
 MOST_COMPUTED: Final = 200
 """Target assignments of which a source keeps what they were computed from, the first ones."""
 
-STATES: Final = ("STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS")
 
 _RAW: Final = re.compile(r"^(?:CreateTime:(?P<time>\d+)\t)?(?:\w+:[^\t]*\t)*(?P<key>\\x00\\x[01]\d[^\t]*)\t(?P<value>[^\t]*)$")
 _ESCAPED: Final = re.compile(rb"\\x([0-9A-F]{2})")
@@ -252,7 +252,7 @@ class RecordsOfGroup:
         self._joining = frozenset()  # a heartbeat ends with this record
         if value is None:
             return []
-        return [self._event(Kind.RECONCILED, key["memberId"], value["memberEpoch"], state=STATES[value["state"]])]
+        return [self._event(Kind.RECONCILED, key["memberId"], value["memberEpoch"], state=MEMBER_STATES[value["state"]])]
 
 
 TEXTS: Final = (

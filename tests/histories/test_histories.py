@@ -1,6 +1,7 @@
 """What histories say of the real runs of ``tests/vectors/timelines``, whose events the recording script caused itself."""
 
 import gzip
+import json
 import re
 from io import BytesIO
 
@@ -187,6 +188,14 @@ def test_a_record_that_cannot_be_read_leaves_open_who_was_there():
     assert [each.rebalance.number for each in history.told] == [1, 3, 4, 5]
     assert not history.told[1].rebalance.before.complete
     assert history.told[1].rebalance.causes == []
+
+
+def test_a_state_that_no_member_can_have_is_a_fault():
+    lines = (
+        {"record_type": 3, "key": {"groupId": "g"}, "value": {"epoch": 1}},
+        {"record_type": 8, "key": {"groupId": "g", "memberId": "m"}, "value": {"memberEpoch": 1, "state": 7}},
+    )
+    assert told("g", "\n".join(map(json.dumps, lines)).encode()).reading.faults_count == 1
 
 
 def test_memory_is_bounded():
