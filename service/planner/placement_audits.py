@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -87,8 +86,7 @@ def _computed(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Ev
     count, placements = (placer.draws and placer.draws.every(cluster, request)) or (None, iter(()))
     if count is None or count > min(MAX_EVERY, allowed):
         count, random = (min(MAX_DRAWS, allowed) if placer.draws else 1), JavaRandom(0)
-        place = placer.draws.on(cluster) if placer.draws else partial(placer.run, cluster)
-        placements = (place(request, random) for _ in range(count))
+        placements = (placer.run(cluster, request, random) for _ in range(count))
         return Evenness(count, False, _skews(cluster, placements))
     return Evenness(count, True, _skews(cluster, placements))
 
@@ -235,11 +233,10 @@ def _part(placer: Placer, cluster: Cluster, placement: Int32s, first: int, draws
     rows = placement[first : first + draws.rows]
     beginning = rows[: 4 * len(cluster)]
     request = PlacementRequest(len(rows), rows.shape[1], first_id + first)
-    place = placer.draws.on(cluster) if placer.draws else partial(placer.run, cluster)
 
     def gives(random: JavaRandom) -> bool:
         return all(
-            agreeing(place(replace(request, partitions_count=len(some)), random.copy()), some) == len(some)
+            agreeing(placer.run(cluster, replace(request, partitions_count=len(some)), random.copy()), some) == len(some)
             for some in ((beginning, rows) if len(beginning) < len(rows) else (rows,))
         )
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.jvm.hashing import java_hash_codes, member_hash_codes, text_bytes, uuid_hash_codes
+from service.core.jvm.hashing import java_hash_codes, long_hash_codes, member_hash_codes, text_bytes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, distinct, java_order, ranks_of
@@ -87,7 +87,7 @@ def topic_arrays(topics: Topics) -> TopicArrays:
         if len(same):
             one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
             raise InvalidQuestion(f"Duplicate topic_id: the topics {one!r} and {other!r} have the same one.", "topics")
-    return TopicArrays(topics.first, topics.topic_of, uuid_hash_codes(most, least), ranks_of(order))
+    return TopicArrays(topics.first, topics.topic_of, long_hash_codes(most ^ least), ranks_of(order))
 
 
 def _name_uuid(name: str) -> bytes:

@@ -62,11 +62,6 @@ def long_hash_codes(values: Int64s) -> Int32s:
     return (bits ^ (bits >> np.uint64(32))).astype(np.uint32).view(np.int32)
 
 
-def uuid_hash_codes(most: Int64s, least: Int64s) -> Int32s:
-    """java.util.UUID's and Kafka's Uuid.hashCode() from the two halves. Returns int32[len(most)]."""
-    return long_hash_codes(most ^ least)
-
-
 def topic_partition_hash_codes(topic_hash_codes: Int32s, partition_ids: Int32s) -> Int32s:
     """TopicPartition.hashCode() from the topic names' hash codes. Returns int32[...], the two broadcast."""
     partitions = partition_ids.view(np.uint32)

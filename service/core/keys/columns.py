@@ -276,8 +276,7 @@ UTF8: Final = Encoding("UTF-8 of a string", ("string",), _serialize)
 
 def _to_base64(keys: Keys) -> Keys:
     """Standard base64 with padding."""
-    lengths = (np.diff(keys.offsets).astype(np.int64) + 2) // 3 * 4
-    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths).astype(np.int32)])
+    offsets = offsets_of((np.diff(keys.offsets).astype(np.int64) + 2) // 3 * 4)
     return Keys(offsets, codecs.write_base64(keys.offsets, keys.data, offsets, codecs.BASE64), keys.valid)
 
 

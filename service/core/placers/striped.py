@@ -39,7 +39,10 @@ def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> In
     Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0, which is never fenced.
     Raises InvalidReplicationFactor, IllegalArgument (a negative partition count).
     """
-    return place_on(model_of(cluster), cluster, request, random)
+    model = model_of(cluster)
+    offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
+    check(cluster, request)
+    return place_from(model, offsets, rack_offset, cluster, request, random)
 
 
 def place_until_4_2(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
@@ -49,13 +52,6 @@ def place_until_4_2(cluster: Cluster, request: PlacementRequest, random: JavaRan
     except InvalidReplicationFactor as refusal:
         words = str(refusal).replace(", or have all their log directories cordoned", "")
         raise InvalidReplicationFactor(words.replace(" or some brokers have all their log directories cordoned", "")) from None
-
-
-def place_on(model: Model, cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
-    """``place`` on a cluster whose model is known, and stays as it is."""
-    offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
-    check(cluster, request)
-    return place_from(model, offsets, rack_offset, cluster, request, random)
 
 
 def place_from(

@@ -30,9 +30,8 @@ def codes(operation: str, inputs: list[dict]) -> np.ndarray:
     if operation in ("string_hash_code", "optional_string_hash_code"):
         return hashing.string_hash_codes(columns.strings([each["value"] for each in inputs]).keys)
     if operation == "uuid_hash_code":
-        return hashing.uuid_hash_codes(
-            longs([each["most_significant_bits"] for each in inputs]), longs([each["least_significant_bits"] for each in inputs])
-        )
+        most, least = (longs([each[f"{half}_significant_bits"] for each in inputs]) for half in ("most", "least"))
+        return hashing.long_hash_codes(most ^ least)
     assert operation == "topic_partition_hash_code"
     return hashing.topic_partition_hash_codes(strings, np.array([each["partition_id"] for each in inputs], np.int32))
 

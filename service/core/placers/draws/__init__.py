@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -91,12 +90,10 @@ class RandomDraws:
     of_placement : the draws that give a placement: ``(cluster, placement, first partition id, broker_id of partition 0's
         leader if the partitions were added to the topic)``
     every : how many draws there are, all equally likely, and the placement that each gives; None: too many to make each
-    on : the placer for many placements on one cluster
     """
 
     of_placement: Callable[[Cluster, Int32s, int, int | None], Draws]
     every: Callable[[Cluster, PlacementRequest], tuple[int, Iterator[Int32s]] | None]
-    on: Callable[[Cluster], Callable[[PlacementRequest, JavaRandom], Int32s]]
 
 
 def agreeing(some: Int32s, others: Int32s) -> int:
@@ -120,12 +117,12 @@ def misfit(draws: Draws, cluster: Cluster, placement: Int32s, expected: Int32s, 
 def nothing_drawn(place: Callable[..., Int32s], subject: str) -> RandomDraws:
     """For a placer that draws nothing: its one placement beside the one given. subject : of the sentence about a difference"""
 
-    def of_placement(cluster: Cluster, placement: Int32s, first_id: int, _: int | None, **options: Any) -> Draws:
-        placed = place(cluster, PlacementRequest(len(placement), placement.shape[1], first_id), JavaRandom(0), **options)
+    def of_placement(cluster: Cluster, placement: Int32s, first_id: int, _: int | None) -> Draws:
+        placed = place(cluster, PlacementRequest(len(placement), placement.shape[1], first_id), JavaRandom(0))
         draws = Draws(agreeing(placed, placement), {})
         return misfit(draws, cluster, placement, placed[draws.rows : draws.rows + 1].ravel(), subject)
 
-    def every(cluster: Cluster, request: PlacementRequest, **options: Any) -> tuple[int, Iterator[Int32s]]:
-        return 1, iter([place(cluster, request, JavaRandom(0), **options)])
+    def every(cluster: Cluster, request: PlacementRequest) -> tuple[int, Iterator[Int32s]]:
+        return 1, iter([place(cluster, request, JavaRandom(0))])
 
-    return RandomDraws(of_placement, every, lambda cluster: partial(place, cluster))
+    return RandomDraws(of_placement, every)

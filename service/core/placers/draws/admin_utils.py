@@ -95,9 +95,5 @@ def _every(cluster: Cluster, request: PlacementRequest, *, racks: bool) -> tuple
     return brokers**2, placements
 
 
-RACK_UNAWARE: Final = RandomDraws(
-    partial(_draws, racks=False), partial(_every, racks=False), lambda cluster: partial(place_rack_unaware, cluster)
-)
-RACK_AWARE: Final = RandomDraws(
-    partial(_draws, racks=True), partial(_every, racks=True), lambda cluster: partial(place_rack_aware, cluster)
-)
+RACK_UNAWARE: Final = RandomDraws(partial(_draws, racks=False), partial(_every, racks=False))
+RACK_AWARE: Final = RandomDraws(partial(_draws, racks=True), partial(_every, racks=True))

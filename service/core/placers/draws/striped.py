@@ -17,7 +17,6 @@ round before it had, and the rounds are solved one after the other.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -28,7 +27,7 @@ from service.core.jvm.random import JavaRandom
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Cluster, Int32s, PlacementRequest
 from service.core.placers.draws import Draws, RandomDraws
-from service.core.placers.striped import Model, model_of, place_from, place_on
+from service.core.placers.striped import Model, model_of, place_from
 
 MAX_ORDERS: Final = 10_000
 """Orders of the racks that are tried for a round. More are only needed if many racks have no unfenced broker."""
@@ -125,7 +124,7 @@ def _every(cluster: Cluster, request: PlacementRequest) -> tuple[int, Iterator[I
     return prod(bounds), map(placed, product(*map(range, bounds)))
 
 
-STRIPED: Final = RandomDraws(_draws_of, _every, lambda cluster: partial(place_on, model_of(cluster), cluster))
+STRIPED: Final = RandomDraws(_draws_of, _every)
 
 
 @kernel
