@@ -326,7 +326,7 @@ def _rebalance(rebalance: TimelineRebalance, price_per_gb: float | None) -> dict
     if rebalance.zone_traffic is not None:
         document["zone_traffic"] = rebalance.zone_traffic.figures(price_per_gb)
     if rebalance.group is not None and rebalance.assignment is not None:
-        document["member_load"] = {"counts": rebalance.counts, **document["member_load"]}
+        document["member_load"] = {"counts": rebalance.assignment.lengths(), **document["member_load"]}
         document["assignments_before"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.group.owned))
         document["assignments"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.assignment))
         document["requests"] = [

@@ -134,7 +134,7 @@ class Course:
             rebalance.fewest_possible_moves = fewest_possible_moves(before, assignment.final_loads())
             rebalance.zone_traffic = zone_traffic(before, owners)
         if self.detailed:
-            rebalance.assignment, rebalance.group, rebalance.counts = rows, before, rows.lengths()
+            rebalance.assignment, rebalance.group = rows, before
 
     def explain(self, rebalance: TimelineRebalance, claims: Group, assignment: Assignment, assignor: Assignor) -> None:
         """Write into a rebalance how the assignment came about, if asked. claims : the group as the assignor saw it"""

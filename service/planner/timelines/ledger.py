@@ -156,7 +156,7 @@ class Ledger:
         from_ms, most_ms, is_middle, each_from_ms = wait or NO_WAIT
         each_from = self.idle_since[:0] if each_from_ms is None else each_from_ms
         figures, idle_ms = _start(
-            self.reader, self.idle_since, partitions, readers, at_ms, from_ms, most_ms, is_middle, each_from, NEVER
+            self.reader, self.idle_since, partitions, readers, at_ms, from_ms, most_ms, is_middle, each_from
         )
         missed = np.zeros(len(idle_ms)) if self.weights is None else self.weights[partitions] * idle_ms / 1000
         return Idle(*figures), missed
@@ -178,9 +178,8 @@ def _start(
     most_ms: int,
     is_middle: bool,  # noqa: FBT001 (a kernel)
     each_from_ms: Int64s,
-    never: int,
 ) -> tuple[tuple[int, int, int, int, int, int], Int64s]:
-    """Give partitions their readers; none at ``never``. Returns the figures of ``Idle``, and int64[partitions], the idle times.
+    """Give partitions their readers; none at NEVER. Returns the figures of ``Idle``, and int64[partitions], the idle times.
 
     readers, at_ms : of each of the partitions
     each_from_ms : int64[all partitions], or empty; the rest is a ``Wait``
@@ -191,10 +190,10 @@ def _start(
     total = longest = least_total = least_longest = most_total = most_longest = np.int64(0)
     for i in range(len(partitions)):
         partition = partitions[i]
-        if at_ms[i] == never:
+        if at_ms[i] == NEVER:
             continue
         reader[partition], since = readers[i], idle_since[partition]
-        if since == never:
+        if since == NEVER:
             continue
         begin = max(since, from_ms)
         if len(each_from_ms) > 0:
@@ -204,7 +203,7 @@ def _start(
         if is_middle:
             idle = least + most_ms // 2
         most = max(idle, least + most_ms)
-        idle_since[partition], idle_ms[i] = never, idle
+        idle_since[partition], idle_ms[i] = NEVER, idle
         total, longest = total + idle, max(longest, idle)
         least_total, least_longest = least_total + least, max(least_longest, least)
         most_total, most_longest = most_total + most, max(most_longest, most)

@@ -187,8 +187,7 @@ class TimelineRebalance:
     epoch : the generation, or the group epoch
     states : (time, state) in order
     members_count : of the members that the assignor saw
-    group, assignment, counts : what it was asked, with what each member had before, what it answered, and partitions per member;
-        None unless asked for
+    group, assignment : what it was asked, with what each member had before, and what it answered; None unless asked for
     idle : of the partitions that it gave to somebody, since somebody last read them
     zone_traffic : of the assignment; None without racks
     backlog : what came in for them meanwhile, if weights are rates
@@ -211,7 +210,6 @@ class TimelineRebalance:
     group: Group | None = None
     assignment: Ragged | None = None
     load: Spread | None = None
-    counts: Int32s | None = None
     movement: Movement | None = None
     fewest_possible_moves: int | None = None
     withheld: int = 0
