@@ -19,9 +19,10 @@ from service.api.placements import FORM, Placed, placements_json, reassignment_j
 from service.app import create_app
 from service.config import Settings
 from service.core.budget import OutOfTime, limited
+from service.core.jvm.hashing import java_hash_codes
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
-from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
+from service.core.placers.reassign_generate import AdminCommandFailed, _refuse_repeats
 from service.decisions.placements.answer import answer
 from service.http.json.codec import dumps
 from service.strategies import PLACERS
@@ -324,7 +325,7 @@ def test_a_broker_that_is_listed_twice_is_refused_but_by_admin_utils(client, pla
 
 def test_many_duplicates_are_refused_in_proportion_to_their_number():
     names = [str(i) for i in range(30_000)] * 2
-    hashes = _hashes(names)
+    hashes = java_hash_codes(names)
     started = time.thread_time()
     with pytest.raises(AdminCommandFailed):
         _refuse_repeats("List", names, hashes)

@@ -42,17 +42,6 @@ class CurrentTopic:
     replication_factors: Int32s
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """The proposed assignment, by topic in Java's order of names.
-
-    placements : per topic int32[partitions, replication_factor], indices of brokers; partition ids count from 0
-    """
-
-    topic_names: tuple[str, ...]
-    placements: tuple[Int32s, ...]
-
-
 def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
     """What the tool proposes for one topic that is to be moved to all brokers of the cluster.
 
@@ -70,11 +59,12 @@ def propose(
     random: JavaRandom,
     *,
     rack_aware: bool = True,
-) -> Proposal:
-    """What ``--generate`` proposes.
+) -> dict[str, Int32s]:
+    """What ``--generate`` proposes for each topic, by name in Java's order.
 
     cluster : in the order in which the cluster lists its brokers; fenced ones count as any other
     broker_list : int32[...]   the broker ids of ``--broker-list``; those that the cluster does not have are dropped silently
+    Returns int32[partitions, replication_factor] of each, indices of brokers; partition ids count from 0.
     Raises AdminCommandFailed (something twice), UnknownTopicOrPartition, AdminOperation (racks known in part),
     InvalidReplicationFactor.
     """
@@ -90,8 +80,7 @@ def propose(
         check_time()
         request = PlacementRequest(len(current[name].partition_ids), factor)
         placements[name] = brokers[striped.place(usable, request, random)]
-    names = tuple(topics_to_move[i] for i in java_order(topics_to_move))
-    return Proposal(names, tuple(placements[name] for name in names))
+    return {topics_to_move[i]: placements[topics_to_move[i]] for i in java_order(topics_to_move)}
 
 
 def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:

@@ -157,6 +157,5 @@ def generate(
     rack_aware: bool,
 ) -> Generated:
     """Generate a reassignment, as ``kafka-reassign-partitions --generate`` does."""
-    proposal = propose(cluster, broker_list, topics_to_move, current, random, rack_aware=rack_aware)
-    pairs = zip(proposal.topic_names, proposal.placements, strict=True)
-    return Generated([Placed(name, np.arange(len(replicas), dtype=np.int32), replicas) for name, replicas in pairs])
+    proposed = propose(cluster, broker_list, topics_to_move, current, random, rack_aware=rack_aware)
+    return Generated([Placed(name, np.arange(len(replicas), dtype=np.int32), replicas) for name, replicas in proposed.items()])

@@ -236,7 +236,7 @@ def test_the_tools_placer_places_one_topic_as_the_tool_does_on_all_brokers() -> 
     request = PlacementRequest(20, 3)
     cluster = cluster_of(brokers)
     current = {"t": CurrentTopic(np.arange(20, dtype=np.int32), np.full(20, 3, np.int32))}
-    tool = propose(cluster, cluster.broker_ids, ["t"], current, JavaRandom(5)).placements[0]
+    tool = propose(cluster, cluster.broker_ids, ["t"], current, JavaRandom(5))["t"]
     assert replicas_of("kafka-reassign-generate", brokers, request, 5) == cluster.broker_ids[tool].tolist()
 
 

@@ -112,7 +112,7 @@ def test_proposals_are_the_reassignment_tool_s(case: dict[str, Any]) -> None:
     proposal = propose(cluster, broker_list, topics, current, random, rack_aware=request["rack_aware"])
     proposed = [
         (name, partition, cluster.broker_ids[brokers].tolist())
-        for name, placement in zip(proposal.topic_names, proposal.placements, strict=True)
+        for name, placement in proposal.items()
         for partition, brokers in enumerate(placement)
     ]
     expected = json.loads(case["expected"]["proposed_json"])["partitions"]
