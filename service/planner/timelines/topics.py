@@ -78,7 +78,7 @@ def view_of(world: World, counts: Int32s) -> View:
 class Topology:
     """The topics over time. Version 0 has those of the start; each change makes one more.
 
-    counts : int32[names], the partitions of each topic now
+    counts : int32[names], the partitions of each topic now; newest : the number of the last version
     """
 
     def __init__(self, world: World) -> None:
@@ -86,24 +86,20 @@ class Topology:
         self.counts: Int32s = world.counts.copy()
         self.topic_of = np.repeat(np.arange(len(world.names), dtype=np.int32), np.diff(world.first))
         self._changes: Int64s = np.zeros((64, 4), np.int64)
-        self._newest = 0
+        self.newest = 0
         self._views: dict[int, View] = {}
 
     def change(self, at_ms: int, topic: int, partitions_count: int) -> None:
         """Set the topic's number of partitions."""
-        self._newest += 1
-        if self._newest == len(self._changes):
+        self.newest += 1
+        if self.newest == len(self._changes):
             self._changes = np.concatenate([self._changes, np.zeros_like(self._changes)])
-        self._changes[self._newest] = at_ms, topic, self.counts[topic], partitions_count
+        self._changes[self.newest] = at_ms, topic, self.counts[topic], partitions_count
         self.counts[topic] = partitions_count
-
-    def newest(self) -> int:
-        """The number of the last version."""
-        return self._newest
 
     def last_topic(self) -> int:
         """The topic that the last version changed."""
-        return int(self._changes[self._newest, TOPIC])
+        return int(self._changes[self.newest, TOPIC])
 
     def counts_at(self, version: int) -> Int32s:
         """int32[names], the partitions of each topic in a version."""
@@ -137,7 +133,7 @@ class Topology:
         Reproduces Metadata.timeToNextUpdate, timeToAllowUpdate, and the retry for UNKNOWN_TOPIC_OR_PARTITION in Metadata.update,
         without the jitter of ExponentialBackoff.
         """
-        changes = self._changes[after + 1 : self._newest + 1]
+        changes = self._changes[after + 1 : self.newest + 1]
         at_ms = changes[:, AT]
         asked = np.zeros(len(self.counts), np.bool_)
         asked[topics] = True
@@ -151,7 +147,7 @@ class Topology:
 
     def version_at(self, now_ms: int, requested_ms: int, topics: list[int], max_age_ms: int, known: int) -> int:
         """The last version that a client has seen by now. known : one that it has seen"""
-        if known == self._newest:  # as at most rebalances
+        if known == self.newest:  # as at most rebalances
             return known
         seen = np.flatnonzero(self.arrivals(known, requested_ms, topics, max_age_ms) <= now_ms)
         return known + 1 + int(seen[-1]) if len(seen) else known

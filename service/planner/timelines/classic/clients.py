@@ -291,12 +291,12 @@ class ClassicClients:
     def _metadata_version(self, number: int, topics: list[int]) -> int:
         """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""
         requested_ms, known = int(self.members.columns.metadata_ms[number]), int(self.members.columns.metadata_version[number])
-        self.clock.spend(self.topology.newest() - known)
+        self.clock.spend(self.topology.newest - known)
         return self.topology.version_at(self.clock.now, requested_ms, topics, self.timing.metadata_max_age_ms, known)
 
     def _watch_metadata(self) -> None:
         """When the leader will see a newer version: Metadata.timeToNextUpdate."""
-        leader, newest = self.coordinator.leader, self.topology.newest()
+        leader, newest = self.coordinator.leader, self.topology.newest
         if leader == NONE or min(self.snapshot, self.members.columns.metadata_version[leader]) == newest:
             return
         topics = self.members.joined_topics(self.present.numbers())

@@ -289,7 +289,7 @@ class ConsumerCoordinator:
 
     def _assign(self, current: TimelineRebalance) -> None:
         """Compute the target assignment: TargetAssignmentBuilder.build."""
-        self.view = view = self.course.topology.view(self.course.topology.newest())
+        self.view = view = self.course.topology.view(self.course.topology.newest)
         numbers = self.present.numbers()
         self.rows = rows = self._run(current, numbers, self.course.groups.claiming(numbers, view, self.target))
         self.slots = {number: slot for slot, number in enumerate(numbers.tolist())}
