@@ -175,18 +175,13 @@ class Api(flask_smorest.Api):
 
 def create_api(app: Flask, about: str) -> Api:
     """The Api of an app, without resources yet. about : the description in ``openapi.yaml``"""
-
-    def schema_name(schema: Any) -> str:
-        name = type(schema).__name__ if not isinstance(schema, type) else schema.__name__
-        return name.removesuffix("Schema")
-
     app.config.update(
         API_TITLE="partition-allocator",
         API_VERSION=__version__,
         OPENAPI_VERSION="3.1.0",
         API_SPEC_OPTIONS={"info": {"description": about}, "security": [{}, {"bearer": []}], "servers": [{"url": "/"}]},
     )
-    api = Api(app, spec_kwargs={"marshmallow_plugin": SchemaPlugin(schema_name_resolver=schema_name)})
+    api = Api(app, spec_kwargs={"marshmallow_plugin": SchemaPlugin()})
     api.spec.components.security_scheme("bearer", security_scheme())
     return api
 

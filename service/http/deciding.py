@@ -160,7 +160,7 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
         budget.check_time()  # kernels that do not look at the clock may have taken too long
         computed = time.perf_counter()
         figures = answer.figures
-        if form.table is None or media_type == JSON:
+        if media_type == JSON:
             document, of_answer = form.document(answer), form if form.of is None else form.of(answer)
             full = PARAMETER in current_request().environ["QUERY_STRING"].split("&")
             response = json_response(document if full else without(details_of(of_answer.answer_schema), document))

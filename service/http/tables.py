@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from service.decisions.rows import is_text
 from service.http.json.codec import SHORT_BYTES
 from service.http.media_types import CSV
 
@@ -64,7 +65,7 @@ def written_bytes(columns: pa.Table, media_type: str) -> int:
         texts = column.combine_chunks()
         if pa.types.is_dictionary(texts.type):
             lengths = pc.binary_length(texts.dictionary).take(texts.indices)
-        elif pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+        elif is_text(texts.type):
             lengths = pc.binary_length(texts)
         else:
             size += 24 * (len(texts.flatten()) + len(texts) if pa.types.is_list(texts.type) else len(texts))
@@ -85,7 +86,7 @@ def without_formulas(columns: pa.Table) -> pa.Table:
     """The table with ``'`` before each text that a spreadsheet may evaluate."""
     for i, field in enumerate(columns.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if is_text(kind):
             texts = pc.replace_substring_regex(columns.column(i).cast(kind), FORMULA, r"'\1")
             columns = columns.set_column(i, field.name, texts)
     return columns
