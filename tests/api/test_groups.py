@@ -510,6 +510,22 @@ def test_balanced_ends_when_the_time_is_up():
         answer(of_rows(topics, members, assignor="balanced"), OVER)
 
 
+@pytest.mark.parametrize(("protocol", "assignor"), [("consumer", "uniform"), ("share", "simple")])
+@pytest.mark.parametrize("other", [["t"], ["t", "u"]], ids=["alike", "different"])
+def test_a_partition_that_a_member_lists_twice_is_explained_as_one(client, protocol, assignor, other):
+    def explanation(*owned):
+        names = [["t"], other]
+        members = [
+            {"member_id": str(i), "topic_names": names[i], "owned_partitions": [{"topic_name": "t", "partition_ids": ids}]}
+            for i, ids in enumerate(owned)
+        ]
+        topics = [{"topic_name": "t", "partitions_count": 6}, {"topic_name": "u", "partitions_count": 2}]
+        body = {"group_protocol": protocol, "assignor": assignor, "topics": topics, "members": members}
+        return client.post(f"{URL}?explain=true", json=body).json["explanation"]
+
+    assert explanation([0, 0, 1, 2], [3]) == explanation([0, 1, 2], [3])
+
+
 def test_spark_divides_a_batch(client):
     lag = {"committed_offsets": [0, 5, 7], "log_end_offsets": [1000, 5, 30]}
     topics = [{"topic_name": "orders", "partitions_count": 3, "lag": lag}]

@@ -291,7 +291,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     order, alike, existing = member_order(group), is_homogeneous(group), group.topics.partitions_counts()
     subscribers = topic_subscribers(group, order)
     lengths = subscribers.lengths()
-    members, kept_in_all, _ = changes(group, assignment, limit)
+    members, kept_in_all, revoked_in_all = changes(group, assignment, limit)
     total = int(existing[lengths > 0].sum())
     explanation: dict[str, Any] = {
         "algorithm": "homogeneous" if alike else "heterogeneous",
@@ -299,7 +299,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
         "phases": [
             {
                 "phase": "take from members with too many, and from partitions with too many members",
-                "revoked": int((group.owned.values < group.topics.partitions_count).sum()) - kept_in_all,
+                "revoked": revoked_in_all,
             },
             {
                 "phase": "give partitions with too few members to members with too few",

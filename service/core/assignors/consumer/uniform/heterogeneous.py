@@ -27,7 +27,7 @@ from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
-from service.core.ragged import grouped, grouped_arrays
+from service.core.ragged import grouped, grouped_arrays, repeats
 
 ROUNDS: Final = 16
 """UniformHeterogeneousAssignmentBuilder.MAX_ITERATION_COUNT"""
@@ -45,7 +45,8 @@ def assign(group: Group) -> Assignment:
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     """The members in order, the topics in order, and what each phase moved. ``limit`` bounds the entries of each list."""
     _, order, in_order, subscribers, kept, filled, moves = _assigned(group)
-    counts, loads = group.topics.partitions_counts(), assignment.rows.lengths()
+    counts, loads, owned = group.topics.partitions_counts(), assignment.rows.lengths(), group.owned
+    had = owned.values[~repeats(owned.row_of_each_value(), owned.values)]
     return {
         "algorithm": "heterogeneous",
         "because": "members subscribe to different topics",
@@ -53,7 +54,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
             {
                 "phase": "keep what is still subscribed",
                 "kept": kept,
-                "revoked": int((group.owned.values < group.topics.partitions_count).sum()) - kept,
+                "revoked": int((had < group.topics.partitions_count).sum()) - kept,
             },
             {"phase": "assign unowned partitions to the least loaded subscribers", "assigned": filled},
             {

@@ -100,7 +100,7 @@ def explain_alike(group: Group, assignment: Assignment, limit: int, *, extra_sta
     subscribed = group.subscriptions.row(0) if len(group) else np.empty(0, np.int32)
     total = int(existing[subscribed[subscribed < len(existing)]].sum())
     quota, extra = divmod(total, len(group)) if len(group) else (0, 0)
-    members, _, revoked_in_all = changes(group, assignment, limit)
+    members, kept_in_all, revoked_in_all = changes(group, assignment, limit)
     for entry in members:
         if entry["partitions"] > quota:
             entry["one_more_because"] = (
@@ -110,7 +110,6 @@ def explain_alike(group: Group, assignment: Assignment, limit: int, *, extra_sta
                 if entry["kept"] > quota
                 else "no more members were left than extra partitions"
             )
-    kept_in_all = int((group.owned.values < group.topics.partitions_count).sum()) - revoked_in_all
     return {
         "algorithm": "homogeneous",
         "because": "all members subscribe to the same topics",
