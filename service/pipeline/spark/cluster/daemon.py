@@ -4,6 +4,8 @@ Spark runs this module in place of ``pyspark.daemon``. A fork loses threads; of 
 Arrow, jemalloc, has one, and starts it again.
 """
 
+import gc
+
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
@@ -11,4 +13,5 @@ import service.pipeline.analyses.skew.scan
 import service.pipeline.spark.tasks.parquet_files  # noqa: F401
 
 if __name__ == "__main__":
+    gc.freeze()  # a worker looks for garbage after each of its tasks: 40 ms, if it also looks through all that is imported here
     manager()
