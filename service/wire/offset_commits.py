@@ -137,10 +137,10 @@ def _read_row(
 @borrowing_kernel
 def _read_fields(reading: MessageReading, columns: _Columns, i: int) -> bool:
     """Read a message into row i; False if it is not well-formed."""
-    data, found = reading.data, reading.spans
+    data, places = reading.data, reading.spans
     while reading.state[spans.ROW] >= 0:
         for j in range(spans.next_spans(reading)):
-            row, start, length = found[j, 0], found[j, 1], found[j, 2]
+            row, start, length = places[j, 0], places[j, 1], places[j, 2]
             if row < 0 or reading.fields[row, spans.KIND] == spans.MESSAGE:
                 continue
             column = columns.of_field[row]

@@ -63,12 +63,18 @@ class Server:
         return None
 
 
+_GIVEN: set[int] = set()
+"""The ports that ``free_port`` has given in this process."""
+
+
 def free_port() -> int:
     """A port that nobody listens on now, and below those that Linux gives to connections: it is still free in half a minute."""
     while True:
         port = SystemRandom().randrange(10_000, 32_768)  # Hypothesis seeds the others, alike in each process of the suite
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+            if port not in _GIVEN:
+                _GIVEN.add(port)
+                return port
 
 
 class Forked:

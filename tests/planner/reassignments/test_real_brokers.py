@@ -79,13 +79,17 @@ class Traffic:
         consumer.close()
 
 
+def described(cluster, topic):
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return dict(sorted(admin.list_topics(topic, timeout=120).topics[topic].partitions.items()))
+
+
 def placements(cluster, topic):
-    described = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(topic, timeout=120).topics[topic]
-    return {partition: list(about.replicas) for partition, about in sorted(described.partitions.items())}
+    return {partition: list(about.replicas) for partition, about in described(cluster, topic).items()}
 
 
-def leaders_of(admin, topic):
-    return {i: about.leader for i, about in admin.list_topics(topic, timeout=120).topics[topic].partitions.items()}
+def leaders_of(cluster, topic):
+    return {partition: about.leader for partition, about in described(cluster, topic).items()}
 
 
 def a_topic(cluster, name):
@@ -126,10 +130,10 @@ def carry_out(cluster, reassignment):
         admin.close()
 
 
-def settled(cluster, topic, wanted):
-    """The topic's placement, once it is the one wanted or two minutes have passed: metadata spreads a moment later."""
+def settled(read, cluster, topic, wanted):
+    """What is read of the topic, once it is what is wanted or two minutes have passed: metadata spreads a moment later."""
     deadline = time.monotonic() + 120
-    while (now := placements(cluster, topic)) != wanted and time.monotonic() < deadline:
+    while (now := read(cluster, topic)) != wanted and time.monotonic() < deadline:
         time.sleep(0.2)
     return now
 
@@ -143,7 +147,7 @@ def test_a_cluster_ends_as_planned_and_loses_no_record(client, cluster):
         for batch in plan["batches"]:
             carry_out(cluster, batch["reassignment"])
             time.sleep(0.5)
-    assert settled(cluster, topic, wanted) == wanted
+    assert settled(placements, cluster, topic, wanted) == wanted
     assert not traffic.failed
     assert len(traffic.sent) > 100
     assert traffic.sent <= traffic.read
@@ -157,9 +161,9 @@ def test_a_cluster_is_as_before_after_the_first_batch_is_rolled_back(client, clu
     with Traffic(cluster.bootstrap, topic) as traffic:
         carry_out(cluster, batch["reassignment"])
         changed = before | {row["partition"]: row["replicas"] for row in batch["reassignment"]["partitions"]}
-        assert settled(cluster, topic, changed) == changed != before
+        assert settled(placements, cluster, topic, changed) == changed != before
         carry_out(cluster, batch["rollback"])
-    assert settled(cluster, topic, before) == before
+    assert settled(placements, cluster, topic, before) == before
     assert not traffic.failed
     assert traffic.sent <= traffic.read
 
@@ -180,12 +184,10 @@ def test_leadership_leaves_a_demoted_broker_and_nothing_is_copied(client, cluste
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     with Traffic(cluster.bootstrap, topic) as traffic:
         carry_out(cluster, batch["reassignment"])
-        assert settled(cluster, topic, wanted) == wanted
+        assert settled(placements, cluster, topic, wanted) == wanted
         assert set(admin.elect_leaders(ElectionType.PREFERRED, elected).result(120).values()) == {None}
-        deadline, leaders = time.monotonic() + 120, {i: row[0] for i, row in wanted.items()}
-        while leaders_of(admin, topic) != leaders and time.monotonic() < deadline:
-            time.sleep(0.2)
-    assert leaders_of(admin, topic) == leaders
+        leaders = {i: row[0] for i, row in wanted.items()}
+        assert settled(leaders_of, cluster, topic, leaders) == leaders
     assert all(row[-1] == 5 for row in wanted.values() if 5 in row)
     assert not traffic.failed
     assert traffic.sent <= traffic.read
