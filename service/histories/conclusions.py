@@ -23,17 +23,29 @@ BY: Final = {
 
 
 def conclusion(answer: HistoryAnswer) -> str:
-    """How many rebalances, in what time, by whom; then for how long partitions had no reader."""
+    """How many rebalances, in what time, by whom; for how long partitions had no reader; how many lines cannot be read."""
+    return " ".join((*_conclusion(answer), *_unread(answer)))
+
+
+def _conclusion(answer: HistoryAnswer) -> Iterator[str]:
     count = len(answer.told) + answer.missing
     span = answer.span_ms
     within = "" if span is None else f" in {seconds(span[1] - span[0])}"
-    least = "At least " if answer.reading.dropped or answer.course.unnumbered else ""
     if not count:
         lines = sum(answer.reading.told)
-        return f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} about it{within}."
+        yield f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} about it{within}."
+        return
+    partial = bool(answer.reading.dropped or answer.reading.faults or answer.course.unnumbered)
+    yield f"{'At least ' if partial else ''}{counted(count, 'rebalance')}{within}{_by(answer, count)}."
     unknown = answer.causes[Why.UNKNOWN] + sum(not each.rebalance.causes for each in answer.told) + answer.missing
-    not_told = [f"Of {unknown:,} the cause is not told."] if unknown else []
-    return " ".join((f"{least}{counted(count, 'rebalance')}{within}{_by(answer, count)}.", *not_told, *_standing(answer)))
+    if unknown:
+        yield f"Of {unknown:,} the cause is not told."
+    yield from _standing(answer, partial=partial)
+
+
+def _unread(answer: HistoryAnswer) -> Iterator[str]:
+    if answer.reading.faults_count:
+        yield f"{counted(answer.reading.faults_count, 'line')} cannot be read."
 
 
 def _by(answer: HistoryAnswer, count: int) -> str:
@@ -67,7 +79,7 @@ def _did(answer: HistoryAnswer, name: str) -> str:
     return " and ".join(f"{WORDS[kind]} {times.get(number, f'{number:,} times')}" for kind, number in acts.most_common())
 
 
-def _standing(answer: HistoryAnswer) -> Iterator[str]:
+def _standing(answer: HistoryAnswer, *, partial: bool) -> Iterator[str]:
     """For how long partitions had no reader, over the rebalances of which both bounds are known."""
     bounds = [each.standstill for each in answer.told]
     known = [(each.least_ms, each.most_ms) for each in bounds if each.least_ms is not None and each.most_ms is not None]
@@ -77,11 +89,11 @@ def _standing(answer: HistoryAnswer) -> Iterator[str]:
         return
     least, most = (sum(column) for column in zip(*known, strict=True))
     if not most and not missing:
-        yield "No partition lost its reader."
+        yield f"No partition lost its reader{' in these' if partial else ''}."
         return
-    both = seconds(least), seconds(most)
+    both, which = (seconds(least), seconds(most)), "these" if partial else "all"
     time = both[0] if both[0] == both[1] else " to ".join(both) if least else f"up to {both[1]}"
-    of = f" in {counted(len(known), 'rebalance')}; of {missing:,} it is not told." if missing else " in all."
+    of = f" in {counted(len(known), 'rebalance')}; of {missing:,} it is not told." if missing else f" in {which}."
     yield f"Partitions had no reader for {time}{of}"
 
 

@@ -157,6 +157,8 @@ def test_lines_that_cannot_be_read_are_counted():
     history = told("changes-range", (log("changes-range") + broken).encode())
     assert history.reading.faults_count == 2
     assert "protocolType is missing" in " ".join(warnings(history))
+    assert conclusion(history).startswith("At least 5 rebalances in ")
+    assert conclusion(history).endswith(" in these. 2 lines cannot be read.")
 
 
 DUMPED = """\
@@ -181,6 +183,9 @@ def test_what_kafka_dump_log_prints():
     assert history.told[0].check.alike
     assert (history.told[0].rebalance.joined_ms, history.told[0].rebalance.ended_ms) == (1795966321172, 1795966321195)
     assert not history.reading.faults
+    assert conclusion(history).endswith("No partition lost its reader.")
+    doubtful = told("g", DUMPED.replace('"generation":0', '"generation":"x"').encode())
+    assert conclusion(doubtful).endswith("No partition lost its reader in these. 1 line cannot be read.")
 
 
 def test_a_record_that_cannot_be_read_leaves_open_who_was_there():
