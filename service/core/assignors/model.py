@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,12 +119,12 @@ class Assignor(Strategy):
     drops_deleted: bool = False
     wraps: Assignor | None = None
 
-    @property
+    @cached_property
     def protocol_name(self) -> str:
         """What members call it to the coordinator: the name without the client's."""
         return self.name.rpartition(":")[2]
 
-    @property
+    @cached_property
     def is_cooperative(self) -> bool:
         """Do its members keep what they own during a rebalance (KIP-429)?"""
         return self.wraps is not None or self.protocol_name == "cooperative-sticky"

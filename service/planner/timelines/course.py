@@ -247,6 +247,7 @@ class Groups:
         self.clock, self.members, self.topology = clock, members, topology
         self._rack_ids, self._first, self._cost = timeline.group.rack_ids, timeline.world.first, timeline.cost()
         self._same: tuple[View | None, int, Ragged] = (None, NONE, Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
+        self._last: tuple[Int32s, Group] | None = None
 
     def claiming(self, numbers: Int32s, view: View, owner: Int32s, mentioned: Int32s | None = None) -> Group:
         """The group of these members.
@@ -278,24 +279,31 @@ class Groups:
         """The group of these members with what they own.
 
         owned : Ragged member → partitions of the view; unknown_partitions : as ``core.model.Group`` has them; None for none
+
+        For the same array of numbers as last time, what never changes of the members is taken from there.
         """
         self.clock.spend(
             self._cost * (REBALANCE_CELLS + MEMBER_CELLS * len(numbers) + view.topics.partitions_count + len(view.missing))
         )
         columns, order = self.members.columns, numbers.tolist()
-        return Group(
+        last = self._last[1] if self._last is not None and self._last[0] is numbers else None
+        group = Group(
             topics=view.topics,
-            member_ids=tuple(map(self.members.ids.__getitem__, order)),
-            instance_ids=tuple(map(self.members.instance_ids.__getitem__, order)),
+            member_ids=last.member_ids if last is not None else tuple(map(self.members.ids.__getitem__, order)),
+            instance_ids=last.instance_ids if last is not None else tuple(map(self.members.instance_ids.__getitem__, order)),
             rack_ids=self._rack_ids,
-            racks=self._racks(order),
+            racks=last.racks if last is not None else self._racks(order),
             subscriptions=self._subscriptions(columns.joined[numbers], view),
             generations=columns.generation[numbers].astype(np.int32),
             owned=owned,
             unknown_topic_names=view.missing,
             unknown_partitions=np.empty((0, 2), np.int32) if unknown_partitions is None else unknown_partitions,
-            hash_codes=columns.hash_code[numbers].astype(np.int32),
+            hash_codes=last.hash_codes if last is not None else columns.hash_code[numbers].astype(np.int32),
         )
+        if last is not None:
+            vars(group)["by_id"] = last.by_id  # need not be sorted again
+        self._last = numbers, group
+        return group
 
     def _racks(self, order: list[int]) -> Int32s:
         """int32[...], the rack of each of these members, or NONE."""

@@ -140,8 +140,9 @@ class Ledger:
         """
         changing = np.flatnonzero(self.reader != owner).astype(np.int32)
         old, new = self.reader[changing], owner[changing]
-        hears_later = (old != NONE) & (now_ms < start_of[old]) & (start_of[old] < NEVER)
-        stops = changing[(old != NONE) & ~hears_later]
+        had, hears_at = old != NONE, start_of[old]
+        hears_later = had & (now_ms < hears_at) & (hears_at < NEVER)
+        stops = changing[had & ~hears_later]
         starts = changing[~hears_later & (new != NONE) & self.counted[changing] & (start_of[new] <= now_ms)]
         loses = np.zeros(len(start_of), np.bool_)
         loses[self.reader[stops]] = True

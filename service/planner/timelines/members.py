@@ -252,11 +252,11 @@ class Paces:
 def stop_eager_readers(paces: Paces, numbers: Int32s, now_ms: int) -> None:
     """Eager members have stopped reading when they joined: ConsumerCoordinator.onJoinPrepare."""
     columns, ledger = paces.members.columns, paces.ledger
-    stop = columns.eager[numbers] & (columns.joins[numbers] <= now_ms)
-    if not stop.any():
+    eager = columns.eager[numbers]
+    if not eager.any():
         return
     stops = np.zeros(len(columns.beat) + 1, np.bool_)
-    stops[numbers] = stop
+    stops[numbers] = eager & (columns.joins[numbers] <= now_ms)
     read = np.flatnonzero(stops[ledger.reader]).astype(np.int32)
     ledger.stop(read, columns.joins[ledger.reader[read]])
 
@@ -286,8 +286,10 @@ def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iter
 
     Yields (time, partitions gained, partitions lost).
     """
+    if not len(late):
+        return
     changing = np.flatnonzero(owner != reader).astype(np.int32)
-    if len(late) and len(changing):
+    if len(changing):
         times, batch_of = distinct(starts[late]), np.full(len(starts) + 1, NONE, np.int32)
         batch_of[late] = np.searchsorted(times, starts[late])
         gains, loses = (grouped(batch_of[numbers[changing]], len(times)) for numbers in (owner, reader))

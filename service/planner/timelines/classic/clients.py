@@ -126,7 +126,7 @@ class ClassicClients:
         """The leader assigns: ConsumerCoordinator.onLeaderElected."""
         current, columns, leader = self.course.rebalances[-1], self.members.columns, self.coordinator.leader
         topics = self.members.joined_topics(numbers)
-        if not set(self.members.subscriptions[columns.joined[leader]]).issuperset(topics):
+        if len(topics) > len(self.members.subscriptions[columns.joined[leader]]):
             # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
             columns.metadata_ms[leader] = self.clock.now
         self.snapshot = self._metadata_version(leader, topics)
