@@ -81,7 +81,7 @@ def distinct(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
 
     np.unique puts them into a hash table, which takes 25 times as long as sorting where millions differ.
     """
-    if len(values) and (values == values[0]).all():
+    if len(values) and not np.count_nonzero(values != values[0]):
         return values[:1].copy()
     ordered = np.sort(values)
     is_first = np.ones(len(ordered), np.bool_)

@@ -452,8 +452,8 @@ def hash_order(members: Members, present: Present, most_members: int) -> Int32s:
     while most_members > capacity * 3 // 4:
         capacity *= 2
     hashes = members.columns.hash_code[numbers].astype(np.int32)
-    ranks = None
-    if len(distinct(hashes)) < len(hashes):
+    ranks, ordered = None, np.sort(hashes)
+    if np.count_nonzero(ordered[1:] == ordered[:-1]):
         ids = [members.ids[number] for number in numbers.tolist()]
         ranks = ranks_of(np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int32))
     return numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]
