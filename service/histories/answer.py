@@ -7,7 +7,7 @@ from typing import Final
 
 from service.core.budget import Budget, Figures, looking
 from service.core.errors import InvalidQuestion
-from service.core.printable import all_of
+from service.core.printable import all_of, counted
 from service.histories.causes import Why
 from service.histories.checks import checks
 from service.histories.clocks import Aligned, align
@@ -108,5 +108,6 @@ def _only_group(sources: Sequence[HistorySource]) -> str:
 def _nothing(question: HistoryQuestion, reading: SourcesRead) -> str:
     lines = sum(reading.lines)
     others = f" They tell of {all_of(sorted(reading.others), NAMED)}." if reading.others else ""
-    faults = f" {reading.faults_count} lines of it cannot be read; the first: {reading.faults[0].why}." if reading.faults else ""
-    return f"None of {lines:,} lines tells what happened to the group {question.group_id!r}.{others}{faults}"
+    first = reading.faults[0].why if reading.faults else ""
+    faults = f" {counted(reading.faults_count, 'line')} of it cannot be read; the first: {first}." if first else ""
+    return f"None of {counted(lines, 'line')} tells what happened to the group {question.group_id!r}.{others}{faults}"

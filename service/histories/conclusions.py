@@ -24,10 +24,11 @@ BY: Final = {
 
 def conclusion(answer: HistoryAnswer) -> str:
     """How many rebalances, in what time, by whom; for how long partitions had no reader; how many lines cannot be read."""
-    return " ".join((*_conclusion(answer), *_unread(answer)))
+    unread = answer.reading.faults_count
+    return " ".join((*_rebalances(answer), *([f"{counted(unread, 'line')} cannot be read."] if unread else [])))
 
 
-def _conclusion(answer: HistoryAnswer) -> Iterator[str]:
+def _rebalances(answer: HistoryAnswer) -> Iterator[str]:
     count = len(answer.told) + answer.missing
     span = answer.span_ms
     within = "" if span is None else f" in {seconds(span[1] - span[0])}"
@@ -35,17 +36,12 @@ def _conclusion(answer: HistoryAnswer) -> Iterator[str]:
         lines = sum(answer.reading.told)
         yield f"No rebalance of {printable(answer.question.group_id)} in {counted(lines, 'line')} about it{within}."
         return
-    partial = bool(answer.reading.dropped or answer.reading.faults or answer.course.unnumbered)
+    partial = bool(answer.reading.dropped or answer.reading.faults_count or answer.course.unnumbered)
     yield f"{'At least ' if partial else ''}{counted(count, 'rebalance')}{within}{_by(answer, count)}."
     unknown = answer.causes[Why.UNKNOWN] + sum(not each.rebalance.causes for each in answer.told) + answer.missing
     if unknown:
         yield f"Of {unknown:,} the cause is not told."
     yield from _standing(answer, partial=partial)
-
-
-def _unread(answer: HistoryAnswer) -> Iterator[str]:
-    if answer.reading.faults_count:
-        yield f"{counted(answer.reading.faults_count, 'line')} cannot be read."
 
 
 def _by(answer: HistoryAnswer, count: int) -> str:
