@@ -37,9 +37,10 @@ def test_on_a_phone_a_link_leads_past_the_form(page):
     expect(page.locator(".verdict")).to_be_in_viewport()
     expect(page.locator(".answer")).to_be_focused()
     remove = page.get_by_role("button", name="Remove")
-    for left in range(remove.count() - 1, remove.count() - 4, -1):
+    count = remove.count()
+    for removed in (1, 2, 3):
         remove.first.click()
-        expect(remove).to_have_count(left)
+        expect(remove).to_have_count(count - removed)
     expect(page.locator(".verdict")).to_have_text("range gives 5 members 0 partitions each.")
     page.set_viewport_size({"width": 1280, "height": 844})
     expect(page.get_by_role("button", name="Go to the answer")).not_to_be_visible()
