@@ -165,6 +165,9 @@ class Ragged:
         return RaggedArrays(self.offsets, self.values)
 
 
+NO_ROWS: Final = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
+
+
 class RaggedArrays(NamedTuple):
     """Ragged as a kernel gets it."""
 

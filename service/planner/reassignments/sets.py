@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Bytes, Float64s, Int32s, Int64s, Ragged, indices_in, offsets_of
+from service.core.model import NO_ROWS, NONE, Bools, Bytes, Float64s, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import taken
 from service.planner.reassignments.model import NO_LIMIT, Brokers, BrokerSets, Pins, Placements, bytes_on
 from service.planner.reassignments.search.exchanges import (
@@ -299,7 +299,7 @@ def replica_state(
         rules,
         within,
         (permits.sets[chosen], permits.keeps, permits.receives),
-        Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
+        NO_ROWS,
         loads,
         np.where(brokers.usable, brokers.max_replicas, NO_LIMIT),
     )

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.measures import spread, weighted_load, zone_traffic
-from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged, distinct
+from service.core.model import NO_ROWS, NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped, transposed
 from service.planner.member_ids import IdDraw
 from service.planner.rebalances import fewest_possible_moves, movement
@@ -246,7 +247,7 @@ class Groups:
     def __init__(self, timeline: Timeline, clock: Clock, members: Members, topology: Topology) -> None:
         self.clock, self.members, self.topology = clock, members, topology
         self._rack_ids, self._first, self._cost = timeline.group.rack_ids, timeline.world.first, timeline.cost()
-        self._same: tuple[View | None, int, Ragged] = (None, NONE, Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
+        self._same: tuple[View | None, int, Ragged] = (None, NONE, NO_ROWS)
         self._last: tuple[Int32s, Group] | None = None
 
     def claiming(self, numbers: Int32s, view: View, owner: Int32s, mentioned: Int32s | None = None) -> Group:
@@ -285,23 +286,28 @@ class Groups:
         self.clock.spend(
             self._cost * (REBALANCE_CELLS + MEMBER_CELLS * len(numbers) + view.topics.partitions_count + len(view.missing))
         )
-        columns, order = self.members.columns, numbers.tolist()
-        last = self._last[1] if self._last is not None and self._last[0] is numbers else None
-        group = Group(
-            topics=view.topics,
-            member_ids=last.member_ids if last is not None else tuple(map(self.members.ids.__getitem__, order)),
-            instance_ids=last.instance_ids if last is not None else tuple(map(self.members.instance_ids.__getitem__, order)),
-            rack_ids=self._rack_ids,
-            racks=last.racks if last is not None else self._racks(order),
-            subscriptions=self._subscriptions(columns.joined[numbers], view),
-            generations=columns.generation[numbers].astype(np.int32),
-            owned=owned,
-            unknown_topic_names=view.missing,
-            unknown_partitions=np.empty((0, 2), np.int32) if unknown_partitions is None else unknown_partitions,
-            hash_codes=last.hash_codes if last is not None else columns.hash_code[numbers].astype(np.int32),
-        )
-        if last is not None:
-            vars(group)["by_id"] = last.by_id  # need not be sorted again
+        columns = self.members.columns
+        said: dict[str, Any] = {
+            "topics": view.topics,
+            "subscriptions": self._subscriptions(columns.joined[numbers], view),
+            "generations": columns.generation[numbers].astype(np.int32),
+            "owned": owned,
+            "unknown_topic_names": view.missing,
+            "unknown_partitions": np.empty((0, 2), np.int32) if unknown_partitions is None else unknown_partitions,
+        }
+        if self._last is not None and self._last[0] is numbers:
+            group = replace(self._last[1], **said)
+            vars(group)["by_id"] = self._last[1].by_id  # need not be sorted again
+        else:
+            order = numbers.tolist()
+            group = Group(
+                member_ids=tuple(map(self.members.ids.__getitem__, order)),
+                instance_ids=tuple(map(self.members.instance_ids.__getitem__, order)),
+                rack_ids=self._rack_ids,
+                racks=self._racks(order),
+                hash_codes=columns.hash_code[numbers].astype(np.int32),
+                **said,
+            )
         self._last = numbers, group
         return group
 

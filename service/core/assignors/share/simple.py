@@ -41,7 +41,7 @@ from service.core.assignors.share.share_out import by_spread, owned_entries, row
 from service.core.errors import InvalidQuestion
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order, order_in_large_table, table_length
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
+from service.core.model import NO_ROWS, NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped_arrays, put
 
 # The simple assignor where members subscribe to different topics: each topic is shared out by itself (share_out.py).
@@ -248,7 +248,7 @@ def assign(group: Group) -> Assignment:
     Raises InvalidQuestion where a member owns a partition that one of the subscribed topics does not have.
     """
     if len(group) == 0:
-        return Assignment(Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
+        return Assignment(NO_ROWS)
     table = topic_arrays(group.topics)
     order = member_order(group)
     homogeneously = is_homogeneous(group)

@@ -127,7 +127,7 @@ class ClassicClients:
         current, columns, leader = self.course.rebalances[-1], self.members.columns, self.coordinator.leader
         topics = self.members.joined_topics(numbers)
         if len(topics) > len(self.members.subscriptions[columns.joined[leader]]):
-            # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
+            # ConsumerCoordinator.updateGroupSubscription: the leader, whose own are among them, asks for those of others alone.
             columns.metadata_ms[leader] = self.clock.now
         self.snapshot = self._metadata_version(leader, topics)
         view, groups, owner = self.topology.view(self.snapshot), self.course.groups, self.coordinator.owner

@@ -25,7 +25,7 @@ import numpy as np
 
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import NONE, Group, Int32s, Ragged, distinct, ranks_of
+from service.core.model import NONE, Group, Int32s, Ragged, distinct, java_order, ranks_of
 from service.planner.timelines.course import PASSED, Course
 from service.planner.timelines.members import Member, Members, Present, stop_eager_readers, syncs
 from service.planner.timelines.model import JOIN_TIMEOUT_MS, NEVER
@@ -452,10 +452,9 @@ def hash_order(members: Members, present: Present, most_members: int) -> Int32s:
     while most_members > capacity * 3 // 4:
         capacity *= 2
     hashes = members.columns.hash_code[numbers].astype(np.int32)
-    ranks, ordered = None, np.sort(hashes)
-    if np.count_nonzero(ordered[1:] == ordered[:-1]):
-        ids = [members.ids[number] for number in numbers.tolist()]
-        ranks = ranks_of(np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int32))
+    ranks = None
+    if len(distinct(hashes)) < len(hashes):
+        ranks = ranks_of(java_order([members.ids[number] for number in numbers.tolist()]))
     return numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]
 
 

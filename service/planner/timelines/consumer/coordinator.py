@@ -20,7 +20,7 @@ import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.kafka_versions import since
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
+from service.core.model import NO_ROWS, NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
 from service.planner.timelines.course import PASSED, Course
 from service.planner.timelines.members import Member
@@ -122,7 +122,7 @@ class ConsumerCoordinator:
         self.round = 0
         self.work: dict[int, MemberWork] = {}
         self.slots: dict[int, int] = {}
-        self.rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
+        self.rows = NO_ROWS
         self.view = course.topology.view(0)
         self._assigned_at: int | None = None
         self._assignor: Assignor | None = None

@@ -12,7 +12,6 @@ Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -20,12 +19,8 @@ from service.core.assignors.classic.members import racks_matter
 from service.core.jvm.hashing import member_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Ragged, offsets_of, ranks_of
+from service.core.model import NO_ROWS, NONE, Bools, Group, Int32s, Ragged, offsets_of, ranks_of
 from service.core.ragged import PIECE, ascending, grouped, rows_and_places
-
-NOTHING: Final = np.empty(0, np.int32)
-NO_BOOLS: Final = np.empty(0, np.bool_)
-NO_ROWS: Final = Ragged(np.zeros(1, np.int32), NOTHING)
 
 # The order in which the first sticky assignors look at what members own: that of those with the most first.
 
@@ -156,7 +151,7 @@ def read_subscriptions(group: Group) -> Claims:
 
 def _unclaimed(group: Group) -> Claims:
     """What follows from ids and subscriptions; who owns what is left out, and racks do not matter."""
-    subscriptions, topics, by_id = group.subscriptions, group.topics, group.by_id
+    subscriptions, topics, by_id, nothing = group.subscriptions, group.topics, group.by_id, NO_ROWS.values
     order, second_order = _orders(member_hash_codes(group), ranks_of(by_id))
     counts = np.zeros(group.total_topics, np.int32)
     counts[: len(topics)] = topics.partitions_counts()
@@ -169,13 +164,13 @@ def _unclaimed(group: Group) -> Claims:
         second_order=second_order,
         by_id=by_id,
         topics=subscribed & (counts > 0),
-        owners=NOTHING,
-        contested=NO_BOOLS,
-        previous_owners=NOTHING,
+        owners=nothing,
+        contested=np.empty(0, np.bool_),
+        previous_owners=nothing,
         first_differing=first_differing,
         rack_aware=False,
         racks=np.full(len(group), NONE, np.int32),
-        partition_racks=Ragged(np.zeros(group.total_partitions + 1, np.int32), NOTHING),
+        partition_racks=Ragged(np.zeros(group.total_partitions + 1, np.int32), nothing),
         listed=NO_ROWS,
     )
 
